@@ -1,0 +1,46 @@
+//! `devices`: what is there, and how to ask for it.
+
+use audio::DeviceKind;
+
+use crate::failure::Failure;
+
+/// Prints the devices of this machine.
+pub fn run() -> Result<(), Failure> {
+    section("haptic devices (--master, --slave)", haptic_rows(), "none; --master sim is a simulated one");
+    match video::list() {
+        Ok(cameras) => {
+            let rows = cameras.into_iter().map(|c| [format!("device:{}", c.index), c.name, c.detail]).collect();
+            section(
+                "cameras (--camera)",
+                rows,
+                "none; --camera scene draws the scene, --camera pattern a test pattern",
+            );
+        }
+        Err(error) => section("cameras (--camera)", Vec::new(), &error.to_string()),
+    }
+    let sound = audio::list();
+    let rows = |kind: DeviceKind| {
+        let of_kind = sound.iter().filter(|d| d.kind == kind);
+        of_kind.map(|d| [format!("device:{}", d.name), d.detail.clone(), String::new()]).collect::<Vec<_>>()
+    };
+    section("microphones (--mic)", rows(DeviceKind::Microphone), "none; --mic silence or file:PATH");
+    section("speakers (--speaker)", rows(DeviceKind::Speaker), "none; --speaker none or file:PATH");
+    Ok(())
+}
+
+fn haptic_rows() -> Vec<[String; 3]> {
+    let usable = |d: &haptic::FoundDevice| d.problem.clone().unwrap_or_else(|| format!("ready at {}", d.node));
+    haptic::list().into_iter().map(|d| [d.spec.clone(), d.name.clone(), usable(&d)]).collect()
+}
+
+fn section(title: &str, rows: Vec<[String; 3]>, otherwise: &str) {
+    println!("{title}");
+    if rows.is_empty() {
+        println!("  {otherwise}");
+    }
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let (first, second) = (width(0), width(1));
+    for [argument, name, detail] in &rows {
+        println!("  {}", format!("{argument:first$}  {name:second$}  {detail}").trim_end());
+    }
+}

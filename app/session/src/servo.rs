@@ -1,0 +1,275 @@
+//! The servo thread: once a millisecond it reads the device, takes one step of control, writes the force and passes the
+//! sample on. In steady state it takes no lock, allocates nothing and logs nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use haptic::{
+    ControlConfig, ControlStatus, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
+    Slave,
+};
+use media::{Duration, Force, HapticSample, Instant, Motion, Position, Vector};
+use rtrb::Producer;
+use scene::{Pose, Scene};
+use triple_buffer::{Input, Output};
+
+use crate::shared::{Note, ServoSample, ServoSlot, Shared, count};
+use crate::trace::ServoRecord;
+
+/// A step this late after the last means that the machine slept or stood still: force starts anew.
+const JUMP: Duration = Duration::from_secs(1);
+/// So many readings in succession must fail before the peer is told; the local force is off at once.
+const FAULT_AFTER: u32 = 50;
+/// Lateness is worked out from its histogram every so many ticks.
+const LATENESS_EVERY: u64 = 128;
+/// Time of a scene's step.
+const TICK: Duration = Duration::from_millis(1);
+
+/// The two kinds of control.
+pub(crate) enum Side {
+    /// The operator's hand.
+    Master(Box<Master>),
+    /// The slave and what it touches, handed to the drawing thread.
+    Slave { control: Box<Slave>, scene: Box<Scene>, pose: Input<Pose> },
+}
+
+/// The state of the servo.
+pub(crate) struct Servo {
+    pub shared: Arc<Shared>,
+    pub device: Box<dyn HapticDevice>,
+    pub side: Side,
+    /// The peer's newest sample.
+    pub newest: Output<Option<Received<HapticSample>>>,
+    pub samples: Producer<ServoSample>,
+    pub slot: Input<ServoSlot>,
+    pub notes: Producer<Note>,
+    pub trace: Option<Producer<ServoRecord>>,
+    pub(crate) state: ServoState,
+}
+
+/// What a servo remembers from tick to tick.
+#[derive(Default)]
+pub(crate) struct ServoState {
+    /// The last step, and how long the machine had been suspended by then.
+    last_at: Option<(Instant, Duration)>,
+    connection: u32,
+    failing: u32,
+    write_error: Option<DeviceError>,
+    force_off: Option<ForceOff>,
+    late_us: [f64; 3],
+}
+
+impl Servo {
+    /// Control of the operator's device.
+    pub fn master(device: &dyn HapticDevice, now: Instant) -> Side {
+        Side::Master(Box::new(Master::new(ControlConfig::default(), device.info(), now)))
+    }
+
+    /// Control of the teleoperator's device in `scene`.
+    pub fn slave(device: &dyn HapticDevice, scene: Scene, pose: Input<Pose>, now: Instant) -> Side {
+        let control = Box::new(Slave::new(ControlConfig::default(), device.info(), now));
+        Side::Slave { control, scene: Box::new(scene), pose }
+    }
+
+    /// The longest force that the device will be given, N.
+    pub fn max_force(side: &Side) -> f32 {
+        match side {
+            Side::Master(control) => control.max_force(),
+            Side::Slave { control, .. } => control.max_force(),
+        }
+    }
+
+    /// One tick: `tick` counts from 0 and skips those that were missed; `suspended` is how long this machine has slept.
+    pub fn step(&mut self, now: Instant, suspended: Duration, tick: u64, lateness: &Lateness) {
+        let gate = self.gate(now, suspended);
+        let state = self.device.read(now);
+        self.watch_device(&state);
+        let newest = *self.newest.read();
+        let motion =
+            state.as_ref().map_or(Motion::default(), |s| Motion { position: s.position, velocity: s.velocity });
+
+        let step = match &mut self.side {
+            Side::Master(control) => master_step(control, now, &state, newest, gate),
+            Side::Slave { control, scene, pose } => {
+                let contact = scene.step(TICK, motion.position, motion.velocity).force;
+                pose.write(scene.pose());
+                // The scene is there whether or not force is let through.
+                self.device.touch(contact);
+                slave_step(control, now, &state, newest, contact, gate)
+            }
+        };
+        self.state.write_error = self.device.write(now, step.force).err();
+
+        if self.samples.push(ServoSample { tick, at: now, sample: step.sample }).is_err() {
+            count(&self.shared.dropped.haptic);
+        }
+        self.publish(now, tick, &motion, newest, &step, lateness);
+    }
+
+    /// No force from here on: the station ends.
+    pub fn finish(&mut self, now: Instant) {
+        // A device that takes no force any more shows none.
+        let _ = self.device.write(now, Force::ZERO);
+    }
+
+    fn gate(&mut self, now: Instant, suspended: Duration) -> Gate {
+        let shared = &self.shared;
+        let connection = shared.connection.load(Ordering::Acquire);
+        let mut connected = shared.connected.load(Ordering::Acquire);
+        // One tick without a peer: a new one starts from zero.
+        if connection != self.state.connection {
+            self.state.connection = connection;
+            connected = false;
+        }
+        if let Some((last, slept)) = self.state.last_at {
+            let pause = now.saturating_since(last) + suspended.saturating_sub(slept);
+            if pause > JUMP {
+                connected = false;
+                self.note(Note::Jump(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)));
+            }
+        }
+        self.state.last_at = Some((now, suspended));
+        Gate {
+            stopped_here: self.shared.stopped_here.load(Ordering::Acquire),
+            stopped_there: self.shared.stopped_there.load(Ordering::Acquire),
+            connected,
+        }
+    }
+
+    /// A device that fails for a while is an emergency stop for the peer, until it is back.
+    fn watch_device(&mut self, state: &Result<DeviceState, DeviceError>) {
+        let error = state.as_ref().err().or(self.state.write_error.as_ref());
+        let failing = if error.is_some() { self.state.failing.saturating_add(1) } else { 0 };
+        if failing == FAULT_AFTER {
+            // Errors that arise at this rate hold no text: the clone allocates nothing.
+            let error = error.cloned();
+            self.shared.device_fault.store(true, Ordering::Release);
+            self.note(Note::Device(error));
+        } else if failing == 0 && self.state.failing >= FAULT_AFTER {
+            self.shared.device_fault.store(false, Ordering::Release);
+            self.note(Note::Device(None));
+        }
+        self.state.failing = failing;
+    }
+
+    fn publish(
+        &mut self,
+        now: Instant,
+        tick: u64,
+        motion: &Motion,
+        newest: Option<Received<HapticSample>>,
+        step: &Step,
+        lateness: &Lateness,
+    ) {
+        if tick.is_multiple_of(LATENESS_EVERY) {
+            self.state.late_us = lateness.summary_us();
+        }
+        let age_ns = step.status.sample_age.map(|age| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+        let off = step.status.reason.filter(|r| !matches!(r, ForceOff::Engaging | ForceOff::Fading));
+        if off != self.state.force_off && !matches!(step.status.reason, Some(ForceOff::Fading)) {
+            self.state.force_off = off;
+            self.note(Note::Force(off));
+        }
+        self.slot.write(ServoSlot {
+            position: motion.position,
+            force: step.force,
+            desired: step.desired,
+            contact: step.contact,
+            engagement: step.status.engagement,
+            age_ns,
+            reason: step.status.reason,
+            ticks: lateness.ticks(),
+            missed: lateness.missed(),
+            late_us: self.state.late_us,
+        });
+        let Some(trace) = &mut self.trace else { return };
+        let (incoming, incoming_velocity) = match newest.map(|n| n.value) {
+            Some(HapticSample::Motion(m)) => (m.position.0, m.velocity.0),
+            Some(HapticSample::Force(f)) => (f.0, Vector::ZERO),
+            None => (Vector::ZERO, Vector::ZERO),
+        };
+        let record = ServoRecord {
+            tick,
+            at: now,
+            state: *motion,
+            desired: step.desired,
+            contact: step.contact,
+            incoming_at: newest.map(|n| n.at),
+            incoming,
+            incoming_velocity,
+            force: step.force,
+            sent: match step.sample {
+                HapticSample::Motion(m) => m.position.0,
+                HapticSample::Force(f) => f.0,
+            },
+            engagement: step.status.engagement,
+            age_ns: age_ns.map_or(-1, |ns| i64::try_from(ns).unwrap_or(i64::MAX)),
+            held: off.is_some(),
+            stopped: matches!(off, Some(ForceOff::StoppedHere | ForceOff::StoppedThere)),
+        };
+        if trace.push(record).is_err() {
+            count(&self.shared.dropped.trace);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        if self.notes.push(note).is_err() {
+            count(&self.shared.dropped.notes);
+        }
+    }
+}
+
+/// What came of one step of control.
+struct Step {
+    force: Force,
+    sample: HapticSample,
+    desired: Position,
+    contact: Force,
+    status: ControlStatus,
+}
+
+fn master_step(
+    control: &mut Master,
+    now: Instant,
+    state: &Result<DeviceState, DeviceError>,
+    newest: Option<Received<HapticSample>>,
+    gate: Gate,
+) -> Step {
+    let newest = newest.and_then(|n| match n.value {
+        HapticSample::Force(value) => Some(Received { value, at: n.at }),
+        HapticSample::Motion(_) => None,
+    });
+    let out = control.step(now, state, newest, gate);
+    Step {
+        force: out.force,
+        sample: HapticSample::Motion(out.motion),
+        desired: Position::ZERO,
+        contact: Force::ZERO,
+        status: out.status,
+    }
+}
+
+fn slave_step(
+    control: &mut Slave,
+    now: Instant,
+    state: &Result<DeviceState, DeviceError>,
+    newest: Option<Received<HapticSample>>,
+    contact: Force,
+    gate: Gate,
+) -> Step {
+    let newest = newest.and_then(|n| match n.value {
+        HapticSample::Motion(value) => Some(Received { value, at: n.at }),
+        HapticSample::Force(_) => None,
+    });
+    let out = control.step(now, state, newest, contact, gate);
+    Step {
+        force: out.force,
+        sample: HapticSample::Force(out.feedback),
+        desired: out.desired,
+        contact,
+        status: out.status,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! What a haptic device is to the rest: it tells where it is and takes a force. One small trait, so that real, simulated,
+//! replayed and deliberately faulty devices are interchangeable.
+
+use media::{Force, Instant, Position, Velocity};
+
+/// Nominal limits of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceInfo {
+    /// For people: "simulated master", "HID 1209:7e57".
+    pub name: String,
+    /// Largest force that the device can show, N.
+    pub max_force: f32,
+    /// Largest stiffness that it renders stably on its own, N/m.
+    pub max_stiffness: f32,
+    /// Largest damping that it renders stably on its own, N s/m.
+    pub max_damping: f32,
+    /// Radius of the reachable sphere around the origin of its base frame, m.
+    pub workspace_radius: f32,
+}
+
+/// What a device says of itself at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct DeviceState {
+    /// In the base frame (x right, y up, z toward the user), m.
+    pub position: Position,
+    /// Estimated with the measured time between readings, m/s.
+    pub velocity: Velocity,
+    /// One bit a button.
+    pub buttons: u32,
+    /// Counts readings of the device itself; unchanged means that nothing new came.
+    pub sequence: u32,
+    /// When this reading arrived.
+    pub at: Instant,
+}
+
+/// A device at the end of an arm. Methods are called from the servo thread and never block.
+pub trait HapticDevice: Send {
+    /// Name and limits.
+    fn info(&self) -> &DeviceInfo;
+
+    /// The newest state. A device from which nothing new came gives the last state again, with its old `at`.
+    ///
+    /// # Errors
+    /// A [`DeviceError`] while the device is not there or does not answer. Calling again is right: a device that returns
+    /// is found again.
+    fn read(&mut self, now: Instant) -> Result<DeviceState, DeviceError>;
+
+    /// Shows `force` until the next call, N, base frame. Devices limit it to what they can show.
+    ///
+    /// # Errors
+    /// A [`DeviceError`] while the device is not there; [`DeviceError::BadForce`] for a force that is not finite, in
+    /// which case the device shows none.
+    fn write(&mut self, now: Instant, force: Force) -> Result<(), DeviceError>;
+
+    /// Force of a simulated scene on the device, N. Real devices feel the real world and ignore it.
+    fn touch(&mut self, _contact: Force) {}
+
+    /// How reading and writing went so far, in a few words for people; empty if there is nothing to tell.
+    fn describe(&self) -> String {
+        String::new()
+    }
+}
+
+impl<D: HapticDevice + ?Sized> HapticDevice for Box<D> {
+    fn info(&self) -> &DeviceInfo {
+        (**self).info()
+    }
+    fn read(&mut self, now: Instant) -> Result<DeviceState, DeviceError> {
+        (**self).read(now)
+    }
+    fn write(&mut self, now: Instant, force: Force) -> Result<(), DeviceError> {
+        (**self).write(now, force)
+    }
+    fn touch(&mut self, contact: Force) {
+        (**self).touch(contact);
+    }
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+}
+
+/// What goes wrong with a device. Those that arise at 1 kHz hold no text, so that they cost no allocation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The specification cannot be read. Remedy: the grammar is in the text.
+    #[error("haptic device '{0}' is not known: use sim, mouse, hid:VID:PID[:SERIAL] (hexadecimal) or replay:FILE")]
+    Spec(String),
+    /// The mouse is read through a window, which this crate has not.
+    #[error("haptic device 'mouse' needs a window: here use sim, hid:VID:PID or replay:FILE")]
+    NeedsWindow,
+    /// No such device is plugged in. Remedy: plug it in, or choose one of those listed.
+    #[error("haptic device {0} is not there: plug it in, or see `telehaptic devices` for what is")]
+    NotFound(String),
+    /// The node exists but may not be opened.
+    #[error(
+        "haptic device {device}: no permission for {node}: copy assets/devices/70-telehaptic.rules to \
+         /etc/udev/rules.d/, run `udevadm control --reload` and plug the device in again"
+    )]
+    Permission {
+        /// The device as specified.
+        device: String,
+        /// Its node, such as /dev/hidraw0.
+        node: String,
+    },
+    /// A HID device, but not with our report.
+    #[error(
+        "haptic device {0} has another report descriptor than assets/devices/telehaptic-hid.md: it is not a telehaptic \
+         device, or its firmware is of another version"
+    )]
+    OtherReport(String),
+    /// Opening failed for another reason.
+    #[error("haptic device {device} cannot be opened: {reason}: plug it out and in, and see `telehaptic doctor`")]
+    Open {
+        /// The device as specified.
+        device: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// A recording cannot be used.
+    #[error("replay file {file}: {reason}")]
+    Replay {
+        /// Path of the file.
+        file: String,
+        /// What is wrong and where.
+        reason: String,
+    },
+    /// It was there and has gone; it is looked for again once a second.
+    #[error("the haptic device has gone: check its cable; it is used again as soon as it returns")]
+    Lost,
+    /// It is open but has said nothing for longer than 50 ms.
+    #[error("the haptic device is silent: check its power and firmware")]
+    Silent,
+    /// It reports a fault of its own.
+    #[error("the haptic device reports a fault of its amplifiers: switch it off and on")]
+    Fault,
+    /// It has not been calibrated, so that its position means nothing.
+    #[error("the haptic device is not calibrated: follow its calibration (inkwell or end stops), then go on")]
+    NotCalibrated,
+    /// The force was not finite and was not shown.
+    #[error("a force that is not a finite number was refused and the device shows none: please report this")]
+    BadForce,
+    /// Writing the force fails while reading works.
+    #[error("the haptic device takes no force: check its power; it is tried again with each force")]
+    Write,
+}

@@ -1,0 +1,36 @@
+//! Haptic devices, their control at 1 kHz and their safety.
+//!
+//! A servo thread of the station turns four parts, once a tick: [`Ticker::wait`], [`HapticDevice::read`],
+//! [`Master::step`] or [`Slave::step`], [`HapticDevice::write`]. The steps are pure: they are told the time, take no
+//! lock, allocate nothing and log nothing. Only [`Ticker`] touches the clock of the operating system. The one thread
+//! that this crate starts is `hid-io`, one for each open HID device: it opens, opens again and writes.
+
+mod control;
+mod device;
+mod faulty;
+mod hand;
+mod hid;
+mod hid_device;
+mod master;
+mod replay;
+pub mod report;
+mod safety;
+mod sim;
+mod slave;
+mod spec;
+mod ticker;
+mod velocity;
+
+pub use control::{ControlConfig, ControlStatus, FeedbackSource, ForceOff, Gate, Received};
+pub use device::{DeviceError, DeviceInfo, DeviceState, HapticDevice};
+pub use faulty::{FaultConfig, FaultyDevice};
+pub use hand::{Hand, HandConfig, HandScript};
+pub use hid::{FoundDevice, list};
+pub use master::{Master, MasterOut};
+pub use replay::ReplayDevice;
+pub use safety::{ForceGuard, Limited, Permit, SafetyConfig};
+pub use sim::{SimConfig, SimDevice};
+pub use slave::{Slave, SlaveOut};
+pub use spec::DeviceSpec;
+pub use ticker::{Lateness, Tick, Ticker};
+pub use velocity::VelocityEstimator;

@@ -1,0 +1,156 @@
+//! One step of the teleoperator's side: the slave follows the master, and what that takes goes back as force.
+//!
+//! Engagement starts from the measured pose: the desired position is then where the slave stands, and the offset between
+//! the two devices fades over the engagement ramp. From then on the slave stands where the master stands, in the same
+//! coordinates, so that the operator pushes where the picture shows it.
+
+use media::{Duration, Force, Instant, Motion, Position, Vector, Velocity};
+
+use crate::control::{
+    ControlConfig, ControlStatus, DAMPING_WINDOW, FeedbackSource, Gate, Local, Newest, Received, shorten, valid_force,
+    valid_motion,
+};
+use crate::device::{DeviceError, DeviceInfo, DeviceState};
+use crate::safety::{ForceGuard, Permit};
+
+/// A pause between steps moves the desired position no farther than this would.
+const MAX_STEP: Duration = Duration::from_millis(20);
+
+/// Control of the slave device.
+#[derive(Clone, Debug)]
+pub struct Slave {
+    config: ControlConfig,
+    workspace_radius: f32,
+    guard: ForceGuard,
+    local: Local,
+    peer: Newest<Motion>,
+    /// From master to slave at engagement, m; `None` while not engaged.
+    offset: Option<Vector>,
+    desired: Position,
+}
+
+/// Result of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlaveOut {
+    /// To the peer, N: what the operator should feel. Finite, within the clamp of this station, zero while force is off.
+    pub feedback: Force,
+    /// To the device, N: finite, within clamp and slew, zero when it must be.
+    pub force: Force,
+    /// Where the slave should be, m. While force is off: where it is.
+    pub desired: Position,
+    /// How it went.
+    pub status: ControlStatus,
+}
+
+impl Slave {
+    /// Control of a device with these limits, not engaged.
+    pub fn new(config: ControlConfig, info: &DeviceInfo, _now: Instant) -> Self {
+        let config = config.in_range(info.max_stiffness, info.max_damping);
+        let radius = info.workspace_radius;
+        Slave {
+            config,
+            workspace_radius: if radius.is_finite() { radius.max(0.0) } else { 0.0 },
+            guard: ForceGuard::new(config.safety, info.max_force),
+            local: Local::new(),
+            peer: Newest::new(),
+            offset: None,
+            desired: Position::ZERO,
+        }
+    }
+
+    /// The longest force that the device will be given, N.
+    pub fn max_force(&self) -> f32 {
+        self.guard.max_force()
+    }
+
+    /// One tick: `state` as just read from the device, `newest` sample of the peer if there ever was one, `contact` the
+    /// force of the scene on the slave (zero where it is not known).
+    pub fn step(
+        &mut self,
+        now: Instant,
+        state: &Result<DeviceState, DeviceError>,
+        newest: Option<Received<Motion>>,
+        contact: Force,
+        gate: Gate,
+    ) -> SlaveOut {
+        let reading = self.local.step(now, state);
+        if let Some(sample) = newest {
+            self.peer.offer(now, sample.at, sample.value, valid_motion(&sample.value));
+        }
+        if !gate.connected {
+            self.peer.forget();
+        }
+        let sample = self.peer.get(now);
+        let sample_age = sample.map(|(_, age)| age);
+        let permit = self.guard.permit(now, gate, reading.state.is_some(), sample_age);
+
+        let mut want = Force::ZERO;
+        match (reading.state, sample) {
+            (Some(here), Some((motion, age))) if !permit.off => {
+                let desired_velocity = self.follow(&permit, &here, &motion, age, reading.dt);
+                let mut coupling = (self.desired.0 - here.position.0) * self.config.stiffness;
+                if reading.damping {
+                    coupling = coupling + (desired_velocity.0 - here.velocity.0) * self.config.damping;
+                }
+                want = Force(coupling);
+            }
+            _ => {
+                self.offset = None;
+                self.desired = self.local.last().map_or(self.desired, |s| s.position);
+            }
+        }
+        let limited = self.guard.limit(now, &permit, want);
+
+        SlaveOut {
+            feedback: self.feedback(&permit, limited.force, contact),
+            force: limited.force,
+            desired: self.desired,
+            status: ControlStatus {
+                engagement: permit.engagement,
+                reason: permit.reason,
+                sample_age,
+                device_ok: reading.state.is_some(),
+                clamped: limited.clamped,
+                slewed: limited.slewed,
+                invalid_samples: self.peer.invalid,
+                invalid_states: self.local.invalid(),
+            },
+        }
+    }
+
+    /// Moves the desired position towards the master's and gives its velocity.
+    fn follow(
+        &mut self,
+        permit: &Permit,
+        here: &DeviceState,
+        motion: &Motion,
+        age: Duration,
+        dt: Duration,
+    ) -> Velocity {
+        let offset = *self.offset.get_or_insert_with(|| {
+            self.desired = here.position;
+            here.position.0 - motion.position.0
+        });
+        let goal = motion.position.0 + offset * (1.0 - permit.engagement);
+        let (goal, outside) = shorten(goal, self.workspace_radius);
+        let reach = self.config.max_speed * dt.min(MAX_STEP).as_secs_f32();
+        let (way, too_fast) = shorten(goal - self.desired.0, reach);
+        self.desired = Position(self.desired.0 + way);
+        // A target that a limit or the lack of samples holds back does not move with the master.
+        if outside || too_fast || age > DAMPING_WINDOW {
+            return Velocity::ZERO;
+        }
+        Velocity(shorten(motion.velocity.0, self.config.max_speed).0)
+    }
+
+    fn feedback(&self, permit: &Permit, force: Force, contact: Force) -> Force {
+        match self.config.feedback {
+            FeedbackSource::Coupling => Force(-force.0),
+            FeedbackSource::Contact if permit.off || !valid_force(&contact) => Force::ZERO,
+            FeedbackSource::Contact => {
+                let shown = contact.0 * (permit.engagement * permit.freshness);
+                Force(shorten(shown, self.guard.max_force()).0)
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The HID report: what is written can be read, nothing else can, and `assets/devices/telehaptic-hid.md` says the same as
+//! the code.
+
+use media::{Force, Position};
+use proptest::prelude::*;
+use telehaptic_haptic::report::{
+    DESCRIPTOR, IN_ID, IN_SIZE, InRepr, OUT_ID, OUT_SIZE, OutCommand, OutRepr, TEST_PRODUCT, TEST_VENDOR, USAGE,
+    USAGE_PAGE, in_field, out_field, status,
+};
+
+const DOC: &str = include_str!("../../../assets/devices/telehaptic-hid.md");
+const RULES: &str = include_str!("../../../assets/devices/70-telehaptic.rules");
+
+proptest! {
+    #[test]
+    fn in_reports_survive(position_nm in any::<[i32; 3]>(), time_us: u32, sequence: u16, status: u16) {
+        let repr = InRepr { position_nm, time_us, sequence, status };
+        let mut bytes = [0; IN_SIZE];
+        repr.emit(&mut bytes);
+        prop_assert_eq!(InRepr::parse(&bytes), Some(repr));
+    }
+
+    #[test]
+    fn out_reports_survive(force_mn in any::<[i16; 3]>(), sequence: u16, show: bool) {
+        let command = if show { OutCommand::Show } else { OutCommand::Off };
+        let repr = OutRepr { force_mn, sequence, command };
+        let mut bytes = [0; OUT_SIZE];
+        repr.emit(&mut bytes);
+        prop_assert_eq!(OutRepr::parse(&bytes), Some(repr));
+    }
+
+    #[test]
+    fn only_bytes_that_emit_could_have_written_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..70), id in 0u8..4) {
+        let mut bytes = bytes;
+        for size in [bytes.len(), IN_SIZE, OUT_SIZE] {
+            bytes.resize(size, 1);
+            if let Some(first) = bytes.first_mut() {
+                *first = id;
+            }
+            if let Some(repr) = InRepr::parse(&bytes) {
+                let mut again = [0; IN_SIZE];
+                repr.emit(&mut again);
+                prop_assert_eq!(&again[..], &bytes[..]);
+            }
+            if let Some(repr) = OutRepr::parse(&bytes) {
+                let mut again = [0; OUT_SIZE];
+                repr.emit(&mut again);
+                prop_assert_eq!(&again[..], &bytes[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn units_are_nanometres_and_millinewtons(m in -2f32..2.0, n in -32f32..32.0) {
+        let repr = InRepr { position_nm: InRepr::nm(Position::new(m, 0.0, -m)), ..InRepr::default() };
+        prop_assert!((repr.position().0.0[0] - m).abs() <= 1e-9 + m.abs() * 1e-6);
+        let repr = OutRepr { force_mn: OutRepr::mn(Force::new(0.0, n, 0.0)), sequence: 0, command: OutCommand::Show };
+        prop_assert!((repr.force().0.0[1] - n).abs() <= 0.000_51);
+    }
+}
+
+#[test]
+fn absurd_quantities_become_what_fits() {
+    assert_eq!(InRepr::nm(Position::new(f32::NAN, f32::INFINITY, -9.0)), [0, i32::MAX, i32::MIN]);
+    assert_eq!(OutRepr::mn(Force::new(f32::NAN, f32::INFINITY, -99.0)), [0, i16::MAX, i16::MIN]);
+}
+
+/// Rows of the table below the heading that starts with `heading`: offset and size.
+fn table(heading: &str) -> Vec<(usize, usize)> {
+    let section = DOC.split("\n## ").find(|s| s.starts_with(heading)).expect("the heading is there");
+    section
+        .lines()
+        .map(|l| l.split('|').map(str::trim).collect::<Vec<_>>())
+        .filter_map(|cells| Some((cells.get(1)?.parse().ok()?, cells.get(2)?.parse().ok()?)))
+        .collect()
+}
+
+#[test]
+fn the_document_has_the_offsets_of_the_code() {
+    let range = |r: core::ops::Range<usize>| (r.start, r.len());
+    let expected = [
+        (in_field::ID, 1),
+        range(in_field::POSITION),
+        range(in_field::TIME),
+        range(in_field::SEQUENCE),
+        range(in_field::STATUS),
+    ];
+    assert_eq!(table("IN: report 1, device to host, 21 bytes"), expected);
+    assert_eq!((IN_ID, IN_SIZE), (1, 21));
+    let expected = [(out_field::ID, 1), range(out_field::FORCE), range(out_field::SEQUENCE), (out_field::COMMAND, 1)];
+    assert_eq!(table("OUT: report 2, host to device, 10 bytes"), expected);
+    assert_eq!((OUT_ID, OUT_SIZE), (2, 10));
+    assert_eq!((OutCommand::Off as u8, OutCommand::Show as u8), (0, 1));
+}
+
+#[test]
+fn the_document_has_the_status_bits_of_the_code() {
+    for (bit, name) in [
+        (status::READY, "ready"),
+        (status::FAULT, "fault"),
+        (status::LIMITED, "limited"),
+        (status::WATCHDOG, "watchdog"),
+    ] {
+        let row = format!("| {} | {name} |", bit.trailing_zeros());
+        assert!(DOC.contains(&row), "{row}");
+    }
+    assert!(DOC.contains(&format!("| {}-15 | buttons |", status::BUTTONS_SHIFT)));
+}
+
+#[test]
+fn the_document_has_the_descriptor_of_the_code() {
+    let section = DOC.split("## Report descriptor, ").nth(1).unwrap();
+    let size: usize = section.split(' ').next().unwrap().parse().unwrap();
+    let block = section.split("```").nth(1).unwrap();
+    let bytes: Vec<u8> = block
+        .lines()
+        .flat_map(|l| l.split(';').next().unwrap().split_whitespace())
+        .map(|b| u8::from_str_radix(b, 16).unwrap())
+        .collect();
+    assert_eq!(bytes, DESCRIPTOR);
+    assert_eq!(size, DESCRIPTOR.len());
+}
+
+#[test]
+fn ids_and_usage_stand_in_document_and_rules() {
+    assert!(DOC.contains(&format!("usage page {USAGE_PAGE:#06x}, usage {USAGE}")));
+    assert!(DOC.contains(&format!("vendor {TEST_VENDOR:04x}, product {TEST_PRODUCT:04x}")));
+    let usb = format!(r#"ATTRS{{idVendor}}=="{TEST_VENDOR:04x}", ATTRS{{idProduct}}=="{TEST_PRODUCT:04x}""#);
+    assert!(RULES.contains(&usb), "{usb}");
+    assert!(RULES.contains(&format!(r#"KERNELS=="*:{TEST_VENDOR:04X}:{TEST_PRODUCT:04X}.*""#)));
+    let rules = RULES.lines().filter(|l| !l.starts_with('#') && !l.is_empty());
+    assert!(rules.clone().count() == 2 && rules.clone().all(|l| l.ends_with(r#"MODE="0660", TAG+="uaccess""#)));
+}
+
+/// A minimal reader of report descriptors (HID 1.11, section 6.2.2): bits of each report by kind and number.
+fn bits(descriptor: &[u8]) -> Vec<(u8, u32, u32)> {
+    let (mut size, mut count, mut id) = (0u32, 0u32, 0u32);
+    let mut found: Vec<(u8, u32, u32)> = Vec::new();
+    let mut at = 0;
+    while at < descriptor.len() {
+        let prefix = descriptor[at];
+        let length = [0, 1, 2, 4][usize::from(prefix & 3)];
+        let data = descriptor[at + 1..at + 1 + length].iter().rev().fold(0u32, |n, b| n << 8 | u32::from(*b));
+        match prefix & 0xfc {
+            0x74 => size = data,
+            0x94 => count = data,
+            0x84 => id = data,
+            kind @ (0x80 | 0x90) => match found.iter_mut().find(|f| (f.0, f.1) == (kind, id)) {
+                Some(f) => f.2 += size * count,
+                None => found.push((kind, id, size * count)),
+            },
+            _ => {}
+        }
+        at += 1 + length;
+    }
+    found
+}
+
+#[test]
+fn the_descriptor_describes_reports_of_these_sizes() {
+    let size = |bytes: usize| (bytes as u32 - 1) * 8;
+    assert_eq!(bits(DESCRIPTOR), [(0x80, u32::from(IN_ID), size(IN_SIZE)), (0x90, u32::from(OUT_ID), size(OUT_SIZE))]);
+}

@@ -1,0 +1,166 @@
+//! Cameras through V4L2: the only file that names nokhwa. Each camera has a thread of its own, since the driver blocks; the newest
+//! picture wins.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use media::Instant;
+use nokhwa::Camera as Driver;
+use nokhwa::pixel_format::RgbFormat;
+use nokhwa::utils::{
+    ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType, Resolution,
+};
+
+use crate::error::VideoError;
+use crate::picture::Picture;
+use crate::source::PictureSource;
+
+/// How long a camera may take to open.
+const OPEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// A camera of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundDevice {
+    /// The N of `device:N`.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Driver and bus.
+    pub detail: String,
+}
+
+/// The cameras of this machine.
+///
+/// # Errors
+/// If the system cannot be asked.
+pub fn list() -> Result<Vec<FoundDevice>, VideoError> {
+    let found = nokhwa::query(ApiBackend::Video4Linux)
+        .map_err(|e| VideoError::Camera { name: "list".into(), why: e.to_string() })?;
+    let device = |info: &nokhwa::utils::CameraInfo| {
+        let index = info.index().as_index().ok()? as usize;
+        Some(FoundDevice { index, name: info.human_name(), detail: info.description().to_string() })
+    };
+    Ok(found.iter().filter_map(device).collect())
+}
+
+/// An open camera.
+pub(crate) struct Camera {
+    name: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    newest: Mutex<Newest>,
+    stop: AtomicBool,
+}
+
+#[derive(Default)]
+struct Newest {
+    picture: Picture,
+    fresh: bool,
+    fault: Option<String>,
+}
+
+impl Camera {
+    pub fn open(index: usize, width: usize, height: usize, fps: u32) -> Result<Camera, VideoError> {
+        let name = format!("device:{index}");
+        let wrong = |why: String| VideoError::Camera { name: format!("device:{index}"), why };
+        let shared = Arc::new(Shared { newest: Mutex::default(), stop: AtomicBool::new(false) });
+        let (opened, answer) = channel();
+        let theirs = shared.clone();
+        std::thread::Builder::new()
+            .name("camera".into())
+            .spawn(move || capture(index, (width, height), fps, &theirs, &opened))
+            .map_err(|e| wrong(e.to_string()))?;
+        match answer.recv_timeout(OPEN_WITHIN) {
+            Ok(Ok(what)) => Ok(Camera { name: format!("{name} {what}"), shared }),
+            Ok(Err(why)) => Err(wrong(why)),
+            Err(_) => {
+                shared.stop.store(true, Ordering::Release);
+                Err(wrong(format!("it did not answer within {} s", OPEN_WITHIN.as_secs())))
+            }
+        }
+    }
+}
+
+impl PictureSource for Camera {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn poll(&mut self, now: Instant, out: &mut Picture) -> Result<bool, VideoError> {
+        let Ok(mut newest) = self.shared.newest.lock() else { return Ok(false) };
+        if let Some(why) = newest.fault.take() {
+            return Err(VideoError::Camera { name: self.name.clone(), why });
+        }
+        if !std::mem::take(&mut newest.fresh) {
+            return Ok(false);
+        }
+        std::mem::swap(out, &mut newest.picture);
+        // Taken just now: the thread waits for nothing but the driver.
+        out.captured_at = now;
+        Ok(true)
+    }
+}
+
+impl Drop for Camera {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+    }
+}
+
+/// The camera's thread: opens it, tells how that went, then takes pictures until told to stop.
+fn capture(index: usize, size: (usize, usize), fps: u32, shared: &Shared, opened: &Sender<Result<String, String>>) {
+    let mut driver = match open(index, size, fps) {
+        Ok(driver) => driver,
+        Err(why) => {
+            // Nobody listens any more if opening took too long.
+            let _ = opened.send(Err(why));
+            return;
+        }
+    };
+    let got = driver.camera_format();
+    let what = format!("{} {}x{} at {}/s", driver.info().human_name(), got.width(), got.height(), got.frame_rate());
+    if opened.send(Ok(what)).is_err() {
+        return;
+    }
+    let (mut rgb, mut full, mut scaled) = (Vec::new(), Picture::default(), Picture::default());
+    while !shared.stop.load(Ordering::Acquire) {
+        match take(&mut driver, &mut rgb) {
+            Ok((width, height)) => {
+                full.set_rgb(width, height, &rgb);
+                scaled.scale_from(&full, size.0, size.1);
+                if let Ok(mut newest) = shared.newest.lock() {
+                    std::mem::swap(&mut newest.picture, &mut scaled);
+                    newest.fresh = true;
+                }
+            }
+            Err(why) => {
+                if let Ok(mut newest) = shared.newest.lock() {
+                    newest.fault = Some(why);
+                }
+                return;
+            }
+        }
+    }
+}
+
+fn open(index: usize, (width, height): (usize, usize), fps: u32) -> Result<Driver, String> {
+    let wanted = CameraFormat::new(Resolution::new(width as u32, height as u32), FrameFormat::YUYV, fps);
+    // The exact format is refused by many drivers; what comes is read back and scaled.
+    let request = RequestedFormat::new::<RgbFormat>(RequestedFormatType::Closest(wanted));
+    let mut driver = Driver::new(CameraIndex::Index(index as u32), request).map_err(|e| e.to_string())?;
+    driver.open_stream().map_err(|e| e.to_string())?;
+    Ok(driver)
+}
+
+fn take(driver: &mut Driver, rgb: &mut Vec<u8>) -> Result<(usize, usize), String> {
+    let buffer = driver.frame().map_err(|e| e.to_string())?;
+    let resolution = buffer.resolution();
+    let (width, height) = (resolution.width() as usize, resolution.height() as usize);
+    rgb.resize(width * height * 3, 0);
+    buffer.decode_image_to_buffer::<RgbFormat>(rgb).map_err(|e| e.to_string())?;
+    Ok((width, height))
+}

@@ -1,0 +1,153 @@
+//! H.264 within the room that the multiplexer has: a bitrate, and key frames of bounded size.
+
+use openh264::OpenH264API;
+use openh264::encoder::{
+    BitRate, Complexity, EncoderConfig as CodecConfig, FrameRate, FrameType, IntraFramePeriod, RateControlMode,
+};
+use openh264::formats::YUVSlices;
+
+use media::Bitrate;
+
+use crate::error::VideoError;
+use crate::picture::Picture;
+
+/// What the encoder is to keep within.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EncoderConfig {
+    /// Pixels, even, 16 to 1920.
+    pub width: usize,
+    /// Pixels, even, 16 to 1080.
+    pub height: usize,
+    /// Pictures a second. A wrong value makes the bitrate wrong by the same factor.
+    pub fps: u32,
+    /// Rate of the stream, frame headers of the transport not included. Default 385 kbit/s: with 6 bytes a frame below the
+    /// 400 kbit/s that the multiplexer has room for.
+    pub bitrate: Bitrate,
+    /// No key frame is larger, bytes. Default 8000: 160 ms at 50 bytes a millisecond.
+    pub max_key_bytes: usize,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        EncoderConfig { width: 320, height: 240, fps: 25, bitrate: Bitrate::from_kbps(385), max_key_bytes: 8_000 }
+    }
+}
+
+/// What became of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// It can be decoded without those before it.
+    pub key: bool,
+    /// The rate control left it out: nothing was written.
+    pub skipped: bool,
+}
+
+/// Sizes to which the picture of a key frame is reduced, in 1/16, until it is small enough. What is missing follows with the
+/// next frames.
+const REDUCTIONS: [usize; 7] = [16, 12, 8, 6, 4, 2, 1];
+
+/// An encoder: key frames at the start and on request alone.
+pub struct Encoder {
+    config: EncoderConfig,
+    codec: openh264::encoder::Encoder,
+    begun: bool,
+    /// Reduction that fitted last.
+    reduction: usize,
+    small: Picture,
+    soft: Picture,
+}
+
+impl Encoder {
+    /// An encoder whose first frame is a key frame.
+    ///
+    /// # Errors
+    /// [`VideoError::Size`] if the size cannot be coded; [`VideoError::Codec`] if the codec does not start.
+    pub fn new(config: EncoderConfig) -> Result<Encoder, VideoError> {
+        check_size(config.width, config.height)?;
+        let codec = start_codec(&config)?;
+        let (small, soft) = (Picture::default(), Picture::default());
+        Ok(Encoder { config, codec, begun: false, reduction: 0, small, soft })
+    }
+
+    /// Writes the coded picture to `out` (cleared first).
+    ///
+    /// # Errors
+    /// If the picture has another size than the configuration, or the codec fails.
+    pub fn encode(&mut self, picture: &Picture, force_key: bool, out: &mut Vec<u8>) -> Result<Encoded, VideoError> {
+        out.clear();
+        if (picture.width, picture.height) != (self.config.width, self.config.height) {
+            return Err(VideoError::Size { width: picture.width, height: picture.height });
+        }
+        if force_key || !self.begun {
+            return self.encode_key(picture, out);
+        }
+        let kind = run(&mut self.codec, picture, out)?;
+        if out.is_empty() || kind == FrameType::Skip {
+            out.clear();
+            return Ok(Encoded { key: false, skipped: true });
+        }
+        if out.len() > self.config.max_key_bytes {
+            // The decoder must not miss a frame of which the encoder knows: begin anew instead.
+            return self.encode_key(picture, out);
+        }
+        Ok(Encoded { key: kind == FrameType::IDR, skipped: false })
+    }
+
+    /// A new codec for each attempt: its rate control has not paid for those that were too large.
+    fn encode_key(&mut self, picture: &Picture, out: &mut Vec<u8>) -> Result<Encoded, VideoError> {
+        for (i, sixteenths) in REDUCTIONS.into_iter().enumerate().skip(self.reduction.saturating_sub(1)) {
+            let mut codec = start_codec(&self.config)?;
+            let source = if sixteenths == 16 { picture } else { self.soften(picture, sixteenths) };
+            out.clear();
+            run(&mut codec, source, out)?;
+            if !out.is_empty() && out.len() <= self.config.max_key_bytes {
+                self.codec = codec;
+                self.begun = true;
+                self.reduction = i;
+                return Ok(Encoded { key: true, skipped: false });
+            }
+        }
+        out.clear();
+        self.begun = false;
+        self.reduction = 0;
+        Ok(Encoded { key: false, skipped: true })
+    }
+
+    fn soften(&mut self, picture: &Picture, sixteenths: usize) -> &Picture {
+        let reduced = |n: usize| (n * sixteenths / 16).max(4);
+        self.small.scale_from(picture, reduced(picture.width), reduced(picture.height));
+        self.soft.scale_from(&self.small, picture.width, picture.height);
+        &self.soft
+    }
+}
+
+/// Sizes that the codec and the stream can carry.
+pub(crate) fn check_size(width: usize, height: usize) -> Result<(), VideoError> {
+    let fits = |n: usize, most: usize| (16..=most).contains(&n) && n.is_multiple_of(2);
+    if fits(width, 1920) && fits(height, 1080) { Ok(()) } else { Err(VideoError::Size { width, height }) }
+}
+
+fn start_codec(config: &EncoderConfig) -> Result<openh264::encoder::Encoder, VideoError> {
+    let settings = CodecConfig::new()
+        .bitrate(BitRate::from_bps(u32::try_from(config.bitrate.as_bps()).unwrap_or(u32::MAX)))
+        .max_frame_rate(FrameRate::from_hz(config.fps as f32))
+        .rate_control_mode(RateControlMode::Bitrate)
+        .complexity(Complexity::Medium)
+        .intra_frame_period(IntraFramePeriod::from_num_frames(0))
+        .scene_change_detect(false)
+        .num_threads(1)
+        .skip_frames(true);
+    openh264::encoder::Encoder::with_api_config(OpenH264API::from_source(), settings).map_err(codec_error)
+}
+
+fn run(codec: &mut openh264::encoder::Encoder, picture: &Picture, out: &mut Vec<u8>) -> Result<FrameType, VideoError> {
+    let (w, h) = (picture.width, picture.height);
+    let planes = YUVSlices::new((&picture.y, &picture.u, &picture.v), (w, h), (w, w / 2, w / 2));
+    let coded = codec.encode(&planes).map_err(codec_error)?;
+    coded.write_vec(out);
+    Ok(coded.frame_type())
+}
+
+fn codec_error(error: openh264::Error) -> VideoError {
+    VideoError::Codec(error.to_string())
+}

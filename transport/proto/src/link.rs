@@ -1,0 +1,457 @@
+//! Who the peer is and what is being said to it: hello, acknowledgement and repetition, silence, and where it moved to.
+//!
+//! Only a source that has shown the token is a peer; to all others this station does not exist. There are no
+//! keys yet: whoever reads the token on the wire can show it too.
+
+use media::{Duration, Instant, Role};
+
+use crate::api::{Address, Reason, Timeout};
+use crate::config::{Config, Scheme, Token};
+use crate::control::{ControlHeader, Hello, MediumStatistics, Message};
+
+/// Time between hellos.
+const HELLO_EVERY: Duration = Duration::from_millis(250);
+/// Time before a message without acknowledgement is said again.
+const REPEAT_AFTER: Duration = Duration::from_millis(120);
+/// Copies of one message that an acknowledgement may name.
+const COPIES: usize = 8;
+/// Time between receiver statistics.
+const STATISTICS_EVERY: Duration = Duration::from_secs(1);
+/// A peer silent for this long gets no more data until it is heard: a sender without feedback must stop.
+const DORMANT_AFTER: Duration = Duration::from_secs(5);
+
+/// State of the connection.
+#[derive(Clone, Debug)]
+pub struct Link {
+    role: Role,
+    token: Token,
+    hello: Hello,
+    silence: Duration,
+    session: u32,
+    sequence: u32,
+    /// Where the operator says hello to.
+    target: Option<Address>,
+    hello_at: Option<Instant>,
+    /// An answer to this hello is due.
+    answer_to: Option<Address>,
+    peer: Option<Peer>,
+    /// Messages that wait for an acknowledgement: key frame, scheme, emergency stop.
+    pending: [Option<Pending>; 3],
+    goodbye_to: Option<Address>,
+    ack_due: u32,
+    acknowledge: bool,
+    statistics_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    address: Address,
+    session: u32,
+    newest: u32,
+    heard_at: Instant,
+    silent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    message: Message,
+    /// Sequences of its last copies; each copy is a message of its own, so that order is judged by one rule.
+    sequences: [u32; COPIES],
+    copies: usize,
+    due: Instant,
+}
+
+/// What a datagram or the passing of time means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Heard {
+    /// From nobody we know.
+    Foreign,
+    /// Old news.
+    Nothing,
+    /// A peer is there, a new one or one that began anew.
+    Connected { session: u32, address: Address, hello: Hello, sent_at: u64 },
+    /// Our peer says this for the first time. `moved`: from a new address; `resumed`: after silence.
+    Said { message: Message, sent_at: u64, moved: bool, resumed: bool },
+}
+
+impl Link {
+    /// A link without a peer. `session` is random.
+    pub fn new(config: &Config, session: u32, now: Instant) -> Self {
+        Link {
+            role: config.role,
+            token: config.token,
+            hello: Hello {
+                role: config.role,
+                scheme: config.scheme,
+                next_tick: 0,
+                fragment_size: u16::try_from(config.fragment_size).unwrap_or(u16::MAX),
+                common_clock_epoch: config.common_clock_epoch,
+            },
+            silence: config.silence,
+            session,
+            sequence: 0,
+            target: None,
+            hello_at: None,
+            answer_to: None,
+            peer: None,
+            pending: [None; 3],
+            goodbye_to: None,
+            ack_due: 0,
+            acknowledge: false,
+            statistics_at: now,
+        }
+    }
+
+    /// The operator begins to say hello to `target`.
+    pub fn connect(&mut self, now: Instant, target: Address) {
+        self.target = Some(target);
+        self.hello_at = Some(now);
+    }
+
+    /// Where the peer is.
+    pub fn peer(&self) -> Option<Address> {
+        self.peer.map(|p| p.address)
+    }
+
+    /// The peer has not been heard for a while.
+    pub fn is_silent(&self) -> bool {
+        self.peer.is_some_and(|p| p.silent)
+    }
+
+    /// Where data goes, if anyone listens.
+    pub fn data_to(&self, now: Instant) -> Option<Address> {
+        self.peer.filter(|p| now.saturating_since(p.heard_at) < DORMANT_AFTER).map(|p| p.address)
+    }
+
+    /// Does `from` have the right to send data?
+    pub fn is_peer(&self, from: Address) -> bool {
+        self.peer.is_some_and(|p| p.address == from)
+    }
+
+    /// Valid data came from the peer; true if that ends its silence.
+    pub fn on_data(&mut self, now: Instant) -> bool {
+        self.peer.as_mut().is_some_and(|peer| {
+            peer.heard_at = now;
+            std::mem::take(&mut peer.silent)
+        })
+    }
+
+    /// A control message came from `from`.
+    pub fn on_control(&mut self, now: Instant, from: Address, header: &ControlHeader, message: Message) -> Heard {
+        if !same(&header.token, &self.token) {
+            return Heard::Foreign;
+        }
+        let known = self.peer.filter(|p| p.session == header.session);
+        if let Message::Hello(hello) = message
+            && known.is_none()
+        {
+            return self.on_new_hello(now, from, header, hello);
+        }
+        let Some(mut peer) = known else { return Heard::Foreign };
+        let newer = header.sequence.wrapping_sub(peer.newest) as i32 > 0;
+        if peer.address != from && !newer {
+            // An old message repeated from elsewhere must not move the stream.
+            return Heard::Foreign;
+        }
+        if matches!(message, Message::Hello(_)) && self.role == Role::Top {
+            self.answer_to = Some(from);
+        }
+        if message.asks_for_ack() {
+            self.ack_due = header.sequence;
+            self.acknowledge = true;
+        }
+        for slot in &mut self.pending {
+            if header.ack != 0 && slot.is_some_and(|p| p.sequences.contains(&header.ack)) {
+                *slot = None;
+            }
+        }
+        if !newer {
+            return Heard::Nothing;
+        }
+        let moved = peer.address != from;
+        let resumed = peer.silent;
+        peer = Peer { address: from, newest: header.sequence, heard_at: now, silent: false, ..peer };
+        self.peer = Some(peer);
+        if message == Message::Goodbye {
+            self.peer = None;
+            self.pending = [None; 3];
+            self.hello_at = self.target.map(|_| now + HELLO_EVERY);
+        }
+        Heard::Said { message, sent_at: header.sent_at, moved, resumed }
+    }
+
+    fn on_new_hello(&mut self, now: Instant, from: Address, header: &ControlHeader, hello: Hello) -> Heard {
+        let expected = self.role == Role::Top || self.target.is_some();
+        let busy = self.peer.is_some_and(|p| !p.silent && p.address != from);
+        if hello.role != self.role.peer() || !expected || busy {
+            return Heard::Foreign;
+        }
+        self.peer = Some(Peer {
+            address: from,
+            session: header.session,
+            newest: header.sequence,
+            heard_at: now,
+            silent: false,
+        });
+        self.pending = [None; 3];
+        self.statistics_at = now + STATISTICS_EVERY;
+        if self.role == Role::Top {
+            self.answer_to = Some(from);
+        }
+        Heard::Connected { session: header.session, address: from, hello, sent_at: header.sent_at }
+    }
+
+    /// Says `message` until it is acknowledged; a newer one of its kind takes its place.
+    pub fn say(&mut self, now: Instant, message: Message) {
+        let slot = match message {
+            Message::KeyFrame => 0,
+            Message::Scheme(_) => 1,
+            Message::EmergencyStop(_) => 2,
+            _ => return,
+        };
+        if self.peer.is_some() {
+            self.pending[slot] = Some(Pending { message, sequences: [0; COPIES], copies: 0, due: now });
+        }
+    }
+
+    /// Says goodbye once, and is without a peer from then on.
+    pub fn leave(&mut self) {
+        self.goodbye_to = self.peer.take().map(|p| p.address);
+        self.target = None;
+        self.hello_at = None;
+        self.pending = [None; 3];
+    }
+
+    /// The scheme that a hello tells from now on.
+    pub fn set_scheme(&mut self, scheme: Scheme) {
+        self.hello.scheme = scheme;
+    }
+
+    /// The next tick that a hello tells.
+    pub fn set_next_tick(&mut self, tick: u64) {
+        self.hello.next_tick = tick;
+    }
+
+    /// Notices silence; true when it begins.
+    pub fn on_timeout(&mut self, now: Instant) -> bool {
+        let Some(peer) = &mut self.peer else { return false };
+        if peer.silent || now.saturating_since(peer.heard_at) < self.silence {
+            return false;
+        }
+        peer.silent = true;
+        self.hello_at = Some(now);
+        true
+    }
+
+    /// The next message due at `now`, if any. `statistics` is asked when its time has come.
+    pub fn poll(
+        &mut self,
+        now: Instant,
+        statistics: impl FnOnce() -> [MediumStatistics; 3],
+    ) -> Option<(Address, ControlHeader, Message)> {
+        if let Some(to) = self.goodbye_to.take() {
+            return Some(self.message(now, to, Message::Goodbye));
+        }
+        if let Some(to) = self.answer_to.take() {
+            return Some(self.message(now, to, Message::Hello(self.hello)));
+        }
+        if self.hello_at.is_some_and(|at| at <= now) {
+            let wanted = self.peer.is_none_or(|p| p.silent);
+            let to = self.data_to(now).or(self.target).filter(|_| wanted);
+            self.hello_at = to.map(|_| now + HELLO_EVERY);
+            if let Some(to) = to {
+                return Some(self.message(now, to, Message::Hello(self.hello)));
+            }
+        }
+        let to = self.peer.filter(|p| !p.silent)?.address;
+        if let Some(slot) = self.pending.iter().position(|p| p.is_some_and(|p| p.due <= now)) {
+            return self.repeat(now, to, slot);
+        }
+        if self.statistics_at <= now {
+            self.statistics_at = now + STATISTICS_EVERY;
+            return Some(self.message(now, to, Message::Statistics(statistics())));
+        }
+        self.acknowledge.then(|| self.message(now, to, Message::Ack))
+    }
+
+    fn repeat(&mut self, now: Instant, to: Address, slot: usize) -> Option<(Address, ControlHeader, Message)> {
+        let message = self.pending[slot]?.message;
+        let said = self.message(now, to, message);
+        let p = self.pending[slot].as_mut()?;
+        p.sequences[p.copies % COPIES] = said.1.sequence;
+        p.copies += 1;
+        p.due = now + REPEAT_AFTER;
+        Some(said)
+    }
+
+    fn message(&mut self, now: Instant, to: Address, m: Message) -> (Address, ControlHeader, Message) {
+        self.sequence += 1;
+        self.acknowledge = false;
+        let header = ControlHeader {
+            sequence: self.sequence,
+            ack: self.ack_due,
+            token: self.token,
+            session: self.session,
+            sent_at: now.as_nanos(),
+        };
+        (to, header, m)
+    }
+
+    /// When something of the above is due.
+    pub fn poll_timeout(&self) -> Option<Timeout> {
+        let mut next = None;
+        let mut note = |at, reason| next = Timeout::min(next, Some(Timeout { at, reason }));
+        if let Some(at) = self.hello_at {
+            note(at, Reason::Control);
+        }
+        if let Some(peer) = self.peer.filter(|p| !p.silent) {
+            note(peer.heard_at + self.silence, Reason::Silence);
+            note(self.statistics_at, Reason::Control);
+            for p in self.pending.iter().flatten() {
+                note(p.due, Reason::Control);
+            }
+        }
+        next
+    }
+}
+
+/// Compares without telling by its time where the difference is.
+fn same(a: &Token, b: &Token) -> bool {
+    a.0.iter().zip(&b.0).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OP_AT: Address = Address { ip: [1; 16], port: 1 };
+    const TOP_AT: Address = Address { ip: [2; 16], port: 2 };
+    const ELSEWHERE: Address = Address { ip: [3; 16], port: 3 };
+
+    fn link(role: Role, session: u32) -> Link {
+        let config = Config { token: Token([7; 16]), ..Config::new(role) };
+        Link::new(&config, session, Instant::ZERO)
+    }
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn said(link: &mut Link, now: Instant) -> Vec<(Address, ControlHeader, Message)> {
+        std::iter::from_fn(|| link.poll(now, Default::default)).collect()
+    }
+
+    /// Everything `from` says at `now` reaches `to`.
+    fn pass(from: &mut Link, from_at: Address, to: &mut Link, now: Instant) -> Vec<Heard> {
+        said(from, now).into_iter().map(|(_, header, message)| to.on_control(now, from_at, &header, message)).collect()
+    }
+
+    fn connected() -> (Link, Link) {
+        let (mut op, mut top) = (link(Role::Op, 1), link(Role::Top, 2));
+        op.connect(ms(0), TOP_AT);
+        assert!(matches!(pass(&mut op, OP_AT, &mut top, ms(0))[..], [Heard::Connected { session: 1, .. }]));
+        assert!(matches!(pass(&mut top, TOP_AT, &mut op, ms(0))[..], [Heard::Connected { session: 2, .. }]));
+        (op, top)
+    }
+
+    #[test]
+    fn a_wrong_token_meets_silence() {
+        let mut top = link(Role::Top, 2);
+        let mut op = link(Role::Op, 1);
+        op.token = Token([8; 16]);
+        op.connect(ms(0), TOP_AT);
+        for t in 0..20 {
+            assert!(pass(&mut op, OP_AT, &mut top, ms(t * 250)).iter().all(|h| *h == Heard::Foreign));
+            assert!(said(&mut top, ms(t * 250)).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_message_is_repeated_until_it_is_acknowledged_even_if_later_ones_overtake_it() {
+        let (mut op, mut top) = connected();
+        op.say(ms(10), Message::EmergencyStop(true));
+        assert_eq!(said(&mut op, ms(10)).len(), 1);
+        op.on_data(ms(1_100));
+        // The first copy is lost, statistics arrive, then the second copy.
+        let heard = pass(&mut op, OP_AT, &mut top, ms(1_100));
+        assert!(heard.iter().any(|h| matches!(h, Heard::Said { message: Message::EmergencyStop(true), .. })));
+        pass(&mut top, TOP_AT, &mut op, ms(1_101));
+        op.on_data(ms(1_500));
+        assert!(said(&mut op, ms(1_500)).is_empty());
+    }
+
+    #[test]
+    fn the_stream_follows_a_peer_that_moves_but_not_a_repeated_old_message() {
+        let (mut op, mut top) = connected();
+        op.on_data(ms(1_000));
+        let old = said(&mut op, ms(1_000));
+        let (_, header, message) = old[0];
+        assert!(matches!(top.on_control(ms(1_000), OP_AT, &header, message), Heard::Said { moved: false, .. }));
+        assert_eq!(top.on_control(ms(1_001), ELSEWHERE, &header, message), Heard::Foreign);
+        op.on_data(ms(2_000));
+        let (_, header, message) = said(&mut op, ms(2_000))[0];
+        assert!(matches!(top.on_control(ms(2_000), ELSEWHERE, &header, message), Heard::Said { moved: true, .. }));
+        assert_eq!(top.peer(), Some(ELSEWHERE));
+        assert!(!top.is_peer(OP_AT));
+    }
+
+    #[test]
+    fn a_restarted_station_takes_its_place_and_a_second_operator_does_not() {
+        let (mut op, mut top) = connected();
+        let mut second = link(Role::Op, 9);
+        second.connect(ms(100), TOP_AT);
+        assert_eq!(pass(&mut second, ELSEWHERE, &mut top, ms(100)), [Heard::Foreign]);
+        // The first falls silent.
+        assert!(top.on_timeout(ms(400)));
+        assert!(matches!(pass(&mut second, ELSEWHERE, &mut top, ms(400))[..], [Heard::Connected { session: 9, .. }]));
+        // A teleoperator that restarts is found by the operator's hellos.
+        let mut restarted = link(Role::Top, 5);
+        assert!(op.on_timeout(ms(400)));
+        assert!(matches!(pass(&mut op, OP_AT, &mut restarted, ms(400))[..], [Heard::Connected { session: 1, .. }]));
+        assert!(matches!(pass(&mut restarted, TOP_AT, &mut op, ms(401))[..], [Heard::Connected { session: 5, .. }]));
+    }
+
+    #[test]
+    fn at_rest_control_costs_less_than_two_kilobits_a_second() {
+        let (mut op, mut top) = connected();
+        let mut bytes = 0;
+        for t in 0..10_000 {
+            op.on_data(ms(t));
+            top.on_data(ms(t));
+            for (_, header, message) in said(&mut op, ms(t)) {
+                let mut out = Vec::new();
+                message.emit(&header, &mut out);
+                bytes += out.len() + 54;
+                top.on_control(ms(t), OP_AT, &header, message);
+            }
+        }
+        assert!(bytes > 0 && bytes * 8 / 10 <= 2_000, "{} bit/s", bytes * 8 / 10);
+    }
+
+    #[test]
+    fn no_wake_up_is_asked_for_in_the_past_again_and_again() {
+        let (mut op, _) = connected();
+        op.say(ms(1), Message::KeyFrame);
+        let mut now = ms(1);
+        let mut wakes = 0;
+        while now < ms(60_000) {
+            said(&mut op, now);
+            op.on_timeout(now);
+            let Some(next) = op.poll_timeout() else { break };
+            now = now.max(next.at);
+            wakes += 1;
+        }
+        assert!(wakes < 400, "{wakes}");
+    }
+
+    #[test]
+    fn goodbye_frees_the_place_and_the_operator_calls_again() {
+        let (mut op, mut top) = connected();
+        top.leave();
+        let heard = pass(&mut top, TOP_AT, &mut op, ms(5));
+        assert!(matches!(heard[..], [Heard::Said { message: Message::Goodbye, .. }]));
+        assert_eq!(op.peer(), None);
+        assert!(said(&mut op, ms(300)).iter().all(|s| matches!(s.2, Message::Hello(_))));
+        assert_eq!(said(&mut op, ms(600)).len(), 1);
+    }
+}

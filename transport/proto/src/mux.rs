@@ -1,0 +1,301 @@
+//! The media multiplexer: one telehaptic fragment a tick, the haptic sample always, audio strictly before
+//! video, never more than p bytes, never padded; and the packet that waits for k of them.
+
+use std::collections::VecDeque;
+
+use media::Instant;
+
+use crate::api::FrameIn;
+use crate::wire::{FRAME_HEADER, FrameHeader, MAX_PART, MediaHeader};
+
+/// Audio bytes that may wait: half a second and more.
+const AUDIO_ROOM: usize = 8_000;
+/// Video bytes that may wait.
+const VIDEO_ROOM: usize = 64_000;
+/// Packets that may wait to be sent: a servo that catches up can close several in one instant.
+const PACKETS: usize = 80;
+
+/// Packs samples and frames into packets.
+#[derive(Debug)]
+pub struct Mux {
+    /// Bytes of audio and video that fit into a fragment beside its sample.
+    room: usize,
+    audio: Stream,
+    video: Stream,
+    open: OutPacket,
+    ready: VecDeque<OutPacket>,
+    spare: Vec<OutPacket>,
+}
+
+/// A packet on its way out.
+#[derive(Clone, Debug)]
+pub struct OutPacket {
+    /// Fragments so far.
+    pub k: u8,
+    /// Tick of the first.
+    pub first_index: u64,
+    /// Their samples.
+    pub samples: Vec<u8>,
+    /// Audio stream bytes.
+    pub audio: Vec<u8>,
+    /// Video stream bytes.
+    pub video: Vec<u8>,
+    /// Where frames begin; `audio_len` is filled in on sending.
+    pub media: MediaHeader,
+}
+
+impl OutPacket {
+    fn new() -> Self {
+        OutPacket {
+            k: 0,
+            first_index: 0,
+            samples: Vec::with_capacity(8 * 24),
+            audio: Vec::with_capacity(MAX_PART),
+            video: Vec::with_capacity(MAX_PART),
+            media: MediaHeader::default(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.k = 0;
+        self.samples.clear();
+        self.audio.clear();
+        self.video.clear();
+        self.media = MediaHeader::default();
+    }
+}
+
+impl Mux {
+    /// `fragment_size` is p; `sample_size` the bytes of a sample. A channel without audio and video has p =
+    /// sample size.
+    pub fn new(fragment_size: usize, sample_size: usize) -> Self {
+        Mux {
+            room: fragment_size.saturating_sub(sample_size).min(MAX_PART / 8),
+            audio: Stream::new(AUDIO_ROOM),
+            video: Stream::new(VIDEO_ROOM),
+            open: OutPacket::new(),
+            ready: VecDeque::with_capacity(PACKETS),
+            spare: (0..4).map(|_| OutPacket::new()).collect(),
+        }
+    }
+
+    /// Takes an audio frame that tick `tick` may begin to carry; its number, or `None` if there is no room.
+    pub fn push_audio(&mut self, now: Instant, tick: u64, frame: FrameIn<'_>) -> Option<u64> {
+        if self.room == 0 { None } else { self.audio.push(now, tick, frame) }
+    }
+
+    /// The same for a video frame.
+    pub fn push_video(&mut self, now: Instant, tick: u64, frame: FrameIn<'_>) -> Option<u64> {
+        if self.room == 0 { None } else { self.video.push(now, tick, frame) }
+    }
+
+    /// Closes the fragment of `index` around `sample`; if now at least `k` fragments wait they all leave in one
+    /// packet.
+    pub fn fragment(&mut self, index: u64, sample: &[u8], k: u8) {
+        if self.open.k == 0 {
+            self.open.first_index = index;
+        }
+        self.open.k += 1;
+        self.open.samples.extend_from_slice(sample);
+        let media = &mut self.open.media;
+        let left = self.room - self.audio.take(self.room, &mut self.open.audio, &mut media.audio_start);
+        self.video.take(left, &mut self.open.video, &mut media.video_start);
+        if self.open.k >= k {
+            self.flush();
+        }
+    }
+
+    /// Lets the fragments that wait leave: the next one will not follow them.
+    pub fn flush(&mut self) {
+        if self.open.k > 0 {
+            let fresh = self.spare.pop().unwrap_or_else(OutPacket::new);
+            self.ready.push_back(std::mem::replace(&mut self.open, fresh));
+        }
+    }
+
+    /// The next packet to send; give it back by [`Mux::done`].
+    pub fn pop(&mut self) -> Option<OutPacket> {
+        self.ready.pop_front()
+    }
+
+    /// Takes a sent packet's buffers back.
+    pub fn done(&mut self, mut packet: OutPacket) {
+        if self.spare.len() < 8 {
+            packet.clear();
+            self.spare.push(packet);
+        }
+    }
+
+    /// Drops everything that waits (the peer is another). Frame numbers go on.
+    pub fn clear(&mut self) {
+        self.open.clear();
+        self.ready.clear();
+        self.audio.clear();
+        self.video.clear();
+    }
+
+    /// Bytes of audio waiting.
+    pub fn audio_backlog(&self) -> usize {
+        self.audio.bytes.len()
+    }
+
+    /// Bytes of video waiting.
+    pub fn video_backlog(&self) -> usize {
+        self.video.bytes.len()
+    }
+
+    /// Video frames of which bytes wait.
+    pub fn video_frames_waiting(&self) -> usize {
+        self.video.ends.len()
+    }
+}
+
+/// Frames, each behind its header, as one stream of bytes.
+#[derive(Debug)]
+struct Stream {
+    bytes: VecDeque<u8>,
+    /// Bytes that wait up to the end of each waiting frame, relative to `taken`.
+    ends: VecDeque<u64>,
+    taken: u64,
+    pushed: u64,
+    /// Where the last frame taken whole ended.
+    last_end: u64,
+    next_number: u64,
+    room: usize,
+}
+
+impl Stream {
+    fn new(room: usize) -> Self {
+        Stream {
+            bytes: VecDeque::with_capacity(room),
+            ends: VecDeque::with_capacity(64),
+            taken: 0,
+            pushed: 0,
+            last_end: 0,
+            next_number: 0,
+            room,
+        }
+    }
+
+    fn push(&mut self, now: Instant, tick: u64, frame: FrameIn<'_>) -> Option<u64> {
+        let len = frame.payload.len();
+        if len == 0 || len > crate::MAX_FRAME || self.bytes.len() + FRAME_HEADER + len > self.room {
+            return None;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        let age_ms = now.saturating_since(frame.captured_at).as_millis() as u64;
+        let header = FrameHeader {
+            len: len as u16,
+            key: frame.key,
+            tick: (tick & ((1 << FrameHeader::TICK_BITS) - 1)) as u16,
+            age: (age_ms / FrameHeader::AGE_MS).min(u64::from(FrameHeader::MAX_AGE)) as u8,
+            number: number as u16,
+        };
+        self.bytes.extend(header.emit());
+        self.bytes.extend(frame.payload);
+        self.pushed += (FRAME_HEADER + len) as u64;
+        self.ends.push_back(self.pushed);
+        Some(number)
+    }
+
+    /// Moves up to `room` bytes to `out`, and notes the first frame start among them.
+    fn take(&mut self, room: usize, out: &mut Vec<u8>, start: &mut Option<u16>) -> usize {
+        let n = room.min(self.bytes.len());
+        if n == 0 {
+            return 0;
+        }
+        if start.is_none() {
+            // A frame starts where the one before ended: at the very beginning, or at the first end inside.
+            let first_end = self.ends.front().copied().unwrap_or(self.pushed);
+            if self.taken == self.last_end {
+                *start = Some(out.len() as u16);
+            } else if first_end < self.taken + n as u64 {
+                *start = Some((out.len() as u64 + first_end - self.taken) as u16);
+            }
+        }
+        let (a, b) = self.bytes.as_slices();
+        let from_a = n.min(a.len());
+        out.extend_from_slice(&a[..from_a]);
+        out.extend_from_slice(&b[..n - from_a]);
+        self.bytes.drain(..n);
+        self.taken += n as u64;
+        while self.ends.front().is_some_and(|&end| end <= self.taken) {
+            self.last_end = self.ends.pop_front().unwrap_or(self.taken);
+        }
+        n
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.taken = self.pushed;
+        self.last_end = self.pushed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(payload: &[u8]) -> FrameIn<'_> {
+        FrameIn { payload, key: false, captured_at: Instant::ZERO }
+    }
+
+    #[test]
+    fn a_fragment_is_never_larger_than_p_and_audio_goes_first() {
+        let mut mux = Mux::new(70, 12);
+        assert_eq!(mux.push_video(Instant::ZERO, 0, frame(&[7; 1994])), Some(0));
+        assert_eq!(mux.push_audio(Instant::ZERO, 0, frame(&[9; 154])), Some(0));
+        let mut audio = 0;
+        let mut video = 0;
+        for tick in 0..40 {
+            mux.fragment(tick, &[1; 12], 1);
+            let p = mux.pop().unwrap();
+            assert!(p.samples.len() + p.audio.len() + p.video.len() <= 70);
+            assert_eq!(p.media.audio_start, (tick == 0).then_some(0));
+            assert_eq!(p.media.video_start, (tick == 2).then_some(0), "tick {tick}");
+            audio += p.audio.len();
+            video += p.video.len();
+            mux.done(p);
+        }
+        assert_eq!((audio, video), (160, 2000));
+        assert_eq!((mux.audio_backlog(), mux.video_backlog(), mux.video_frames_waiting()), (0, 0, 0));
+        mux.fragment(40, &[1; 12], 1);
+        assert_eq!(mux.pop().unwrap().samples.len(), 12);
+    }
+
+    #[test]
+    fn the_start_of_a_second_frame_inside_a_packet_is_named() {
+        let mut mux = Mux::new(70, 12);
+        for _ in 0..2 {
+            mux.push_video(Instant::ZERO, 0, frame(&[7; 60])).unwrap();
+        }
+        mux.fragment(0, &[0; 12], 1);
+        assert_eq!(mux.pop().unwrap().media.video_start, Some(0));
+        mux.fragment(1, &[0; 12], 1);
+        assert_eq!(mux.pop().unwrap().media.video_start, Some(8));
+    }
+
+    #[test]
+    fn all_that_wait_leave_in_one_packet_when_k_falls() {
+        let mut mux = Mux::new(24, 24);
+        for tick in 0..3 {
+            mux.fragment(tick, &[0; 24], 4);
+        }
+        assert!(mux.pop().is_none());
+        mux.fragment(3, &[0; 24], 1);
+        let p = mux.pop().unwrap();
+        assert_eq!((p.k, p.first_index, p.samples.len()), (4, 0, 96));
+    }
+
+    #[test]
+    fn what_has_no_room_is_refused_whole() {
+        let mut mux = Mux::new(70, 12);
+        assert_eq!(mux.push_audio(Instant::ZERO, 0, frame(&[])), None);
+        assert_eq!(mux.push_video(Instant::ZERO, 0, frame(&[0; crate::MAX_FRAME + 1])), None);
+        assert!(mux.push_video(Instant::ZERO, 0, frame(&[0; crate::MAX_FRAME])).is_some());
+        assert!(mux.push_video(Instant::ZERO, 0, frame(&[0; crate::MAX_FRAME])).is_none());
+        assert_eq!(Mux::new(24, 24).push_audio(Instant::ZERO, 0, frame(&[1])), None);
+    }
+}

@@ -1,0 +1,392 @@
+//! The receiving side: packets become samples and frames, and a notification for the peer.
+
+use media::{Duration, HapticSample, Instant, Medium, PeerTime, SampleKind};
+
+use crate::api::{Event, FrameOut, Reason, Timeout, TraceEvent};
+use crate::arrivals::{Arrival, Arrivals};
+use crate::clock::{self, Noticed, OffsetEstimator, PeerClock};
+use crate::config::Config;
+use crate::control::MediumStatistics;
+use crate::endpoint::Events;
+use crate::meter::MediumMeter;
+use crate::playout::{AvSync, HapticPlayout};
+use crate::reassembly::{Assembled, Reassembly};
+use crate::stats::{ClockStats, ReceiveStats, Stats};
+use crate::wire::{FrameHeader, LOWER_HEADERS, NOTIFIED_MASK, Notification, Packet};
+
+const TICK_NS: i64 = 1_000_000;
+/// No clock shows this: 36 years.
+const ABSURD_NS: i64 = 1 << 60;
+/// No session has so many ticks: 8900 years.
+const ABSURD_TICK: u64 = 1 << 48;
+/// A key frame is asked for again after this: time for the request, the frame's 8 kB and two delays.
+const KEY_AGAIN: Duration = Duration::from_millis(400);
+
+/// Everything about the channel that this station receives.
+#[derive(Debug)]
+pub struct Receiver {
+    kind: SampleKind,
+    with_media: bool,
+    trace: bool,
+    arrivals: Arrivals,
+    /// The peer skips samples on purpose: `arrivals` counts packets, not ticks.
+    skipping: bool,
+    reassembly: Reassembly,
+    playout: HapticPlayout,
+    sync: AvSync,
+    peer_clock: PeerClock,
+    offsets: OffsetEstimator,
+    notification: Notification,
+    /// The newest packet: tick of its last sample, and when the peer sent it.
+    newest: Option<(u64, PeerTime)>,
+    meters: [MediumMeter; 3],
+    recent: Recent,
+    wants_key: bool,
+    key_asked: Option<Instant>,
+    counters: ReceiveStats,
+}
+
+/// Running means for the display.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    /// Raw delay, ns.
+    delay: Option<f64>,
+    last_of_packet: Option<i64>,
+    jitter: f64,
+}
+
+impl Receiver {
+    /// A receiver that has heard nothing yet.
+    pub fn new(config: &Config) -> Self {
+        let kind = config.receives();
+        Receiver {
+            kind,
+            with_media: kind == SampleKind::Force,
+            trace: config.trace,
+            arrivals: Arrivals::new(config.loss_deadline, Duration::from_millis(1)),
+            skipping: false,
+            reassembly: Reassembly::new(config.reassembly_deadline),
+            playout: HapticPlayout::new(config.playout_capacity),
+            sync: AvSync::default(),
+            peer_clock: PeerClock::default(),
+            offsets: OffsetEstimator::new(),
+            notification: Notification::NONE,
+            newest: None,
+            meters: Medium::ALL.map(|m| MediumMeter::new(m.limits())),
+            recent: Recent::default(),
+            wants_key: false,
+            key_asked: None,
+            counters: ReceiveStats::default(),
+        }
+    }
+
+    /// The peer is another; its next tick is `next_tick`. Counters and meters go on.
+    pub fn reset(&mut self, next_tick: u64) {
+        self.arrivals.reset(next_tick.min(ABSURD_TICK));
+        self.reassembly.reset();
+        self.playout.reset();
+        self.sync = AvSync::default();
+        self.peer_clock = PeerClock::default();
+        self.offsets = OffsetEstimator::new();
+        self.notification = Notification::NONE;
+        self.newest = None;
+        self.recent = Recent::default();
+        self.need_key_frame();
+    }
+
+    /// What to tell the peer in the next packet.
+    pub fn notification(&self) -> Notification {
+        self.notification
+    }
+
+    /// The relation of the clocks.
+    pub fn offsets(&self) -> &OffsetEstimator {
+        &self.offsets
+    }
+
+    /// A datagram from a stranger.
+    pub fn on_foreign(&mut self) {
+        self.counters.foreign += 1;
+    }
+
+    /// A datagram that says nothing.
+    pub fn on_garbage(&mut self) {
+        self.counters.garbage += 1;
+    }
+
+    /// The peer told its full time.
+    pub fn on_peer_time(&mut self, now: Instant, sent_at: u64) {
+        if sent_at < ABSURD_NS as u64 {
+            self.peer_clock.set(now, PeerTime::from_nanos(sent_at as i64));
+        }
+    }
+
+    /// Both stations read one machine's clock: the peer's time is ours plus `offset_ns`.
+    pub fn set_exact_offset(&mut self, offset_ns: i64) {
+        if (-ABSURD_NS..ABSURD_NS).contains(&offset_ns) {
+            self.offsets.set_exact(offset_ns);
+        }
+    }
+
+    /// A data packet from the peer. `None` if it is garbage or came before; its notification and its own raw
+    /// delay, if it is newer than those before.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        events: &mut Events,
+    ) -> Option<Option<(Notification, i64)>> {
+        let Some(packet) = Packet::parse(bytes, self.kind.size(), self.with_media) else {
+            self.counters.garbage += 1;
+            return None;
+        };
+        let header = packet.header;
+        if header.packet_number.is_some() != self.skipping {
+            self.skipping = !self.skipping;
+            self.arrivals.reset(0);
+            self.reassembly.reset();
+        }
+        let k = u64::from(header.k);
+        let (number, count) = header.packet_number.map_or((header.index, k), |n| (n, 1));
+        let (number, reordered) = match self.arrivals.on_packet(now, number, count) {
+            Arrival::New { first, reordered, lost } => {
+                self.meters[0].on_lost(lost);
+                (first, reordered)
+            }
+            Arrival::Restarted { first } => {
+                self.reassembly.reset();
+                self.playout.reset();
+                (first, false)
+            }
+            Arrival::Duplicate => {
+                self.counters.duplicate += 1;
+                return None;
+            }
+            Arrival::TooLate => {
+                self.counters.reordered += 1;
+                return None;
+            }
+            Arrival::Implausible => {
+                self.counters.garbage += 1;
+                return None;
+            }
+        };
+        self.counters.packets += 1;
+        self.counters.wire_bytes += bytes.len() as u64 + LOWER_HEADERS;
+        let first = if self.skipping { self.unwrap_index(header.index) } else { number };
+        let sent_at = self.peer_clock.unwrap(now, header.sent);
+        let inbound = (now.as_nanos() as i64).wrapping_sub(sent_at.as_nanos());
+        if reordered {
+            self.counters.reordered += 1;
+        } else {
+            self.newest = Some((first + k - 1, sent_at));
+            self.counters.k = header.k;
+            self.notification =
+                Notification { transit: clock::transit(now, header.sent), index: header.index & NOTIFIED_MASK };
+        }
+        if self.trace {
+            events.push_back(Event::Trace(TraceEvent::PacketReceived { at: now, k: header.k, first_index: first }));
+        }
+        self.on_samples(now, first, inbound, &packet);
+        if self.with_media {
+            self.on_media(now, number, count, &packet, events);
+        }
+        Some((!reordered).then_some((header.notification, inbound)))
+    }
+
+    /// Skipping schemes: the full tick nearest to the newest.
+    fn unwrap_index(&self, low: u16) -> u64 {
+        let near = self.newest.map_or(u64::from(low), |n| n.0);
+        near.saturating_add_signed(i64::from(low.wrapping_sub(near as u16) as i16))
+    }
+
+    fn on_samples(&mut self, now: Instant, first: u64, inbound: i64, packet: &Packet<'_>) {
+        let k = i64::from(packet.header.k);
+        let offset = self.offsets.offset(now);
+        let meter = &mut self.meters[0];
+        meter.on_packet(inbound);
+        for (i, bytes) in packet.samples.chunks_exact(self.kind.size()).enumerate() {
+            // The newest sample left at once, the one before it had waited a tick, and so on.
+            let raw = inbound.saturating_add((k - 1 - i as i64) * TICK_NS);
+            meter.on_delivered(offset.map(|o| raw.saturating_add(o)), i == 0);
+            if let Some(sample) = HapticSample::parse(self.kind, bytes) {
+                self.playout.push(first + i as u64, sample);
+            }
+        }
+        let first_raw = inbound.saturating_add((k - 1) * TICK_NS);
+        if let Some(last) = self.recent.last_of_packet.replace(inbound) {
+            let change = first_raw.abs_diff(last) as f64 / k as f64;
+            self.recent.jitter += (change - self.recent.jitter) / 256.0;
+        }
+        let middle = (inbound as f64) + (k - 1) as f64 * (TICK_NS / 2) as f64;
+        self.recent.delay = Some(self.recent.delay.map_or(middle, |d| d + (middle - d) / 32.0));
+    }
+
+    fn on_media(&mut self, now: Instant, number: u64, count: u64, packet: &Packet<'_>, events: &mut Events) {
+        let mut sink = FrameSink {
+            now,
+            offset: self.offsets.offset(now),
+            newest: self.newest,
+            trace: self.trace,
+            meters: &mut self.meters,
+            sync: &mut self.sync,
+            wants_key: &mut self.wants_key,
+            events,
+        };
+        self.reassembly.on_packet(now, number, count, packet, |a| sink.take(a));
+        self.note_damage(events);
+    }
+
+    fn note_damage(&mut self, events: &mut Events) {
+        if self.reassembly.take_video_damage() && !self.wants_key {
+            self.wants_key = true;
+            events.push_back(Event::VideoLost);
+        }
+    }
+
+    /// A notification closed the circle of four timestamps.
+    pub fn on_round_trip(&mut self, now: Instant, inbound: i64, noticed: &Noticed) {
+        self.offsets.on_round_trip(now, inbound, noticed.sent_at, noticed.transit_ns);
+    }
+
+    /// Lets out what is due at `now`.
+    pub fn on_time(&mut self, now: Instant, events: &mut Events) {
+        while let Some((index, sample)) = self.playout.poll(now) {
+            events.push_back(Event::Haptic { index, sample });
+            if self.trace {
+                events.push_back(Event::Trace(TraceEvent::HapticDisplayed { index, at: now }));
+            }
+        }
+        if self.reassembly.due().is_some_and(|at| at <= now) {
+            let mut sink = FrameSink {
+                now,
+                offset: self.offsets.offset(now),
+                newest: self.newest,
+                trace: self.trace,
+                meters: &mut self.meters,
+                sync: &mut self.sync,
+                wants_key: &mut self.wants_key,
+                events,
+            };
+            self.reassembly.on_timeout(now, |a| sink.take(a));
+            self.note_damage(events);
+        }
+    }
+
+    /// When [`Receiver::on_time`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Timeout> {
+        let playout = self.playout.due().map(|at| Timeout { at, reason: Reason::Playout });
+        let gap = self.reassembly.due().map(|at| Timeout { at, reason: Reason::Reassembly });
+        Timeout::min(playout, gap)
+    }
+
+    /// The decoder (or a new connection) needs a key frame.
+    pub fn need_key_frame(&mut self) {
+        self.wants_key = self.with_media;
+        self.key_asked = None;
+    }
+
+    /// True when the peer is to be asked for a key frame now (again).
+    pub fn wants_key_frame(&mut self, now: Instant) -> bool {
+        let due = self.wants_key && self.key_asked.is_none_or(|at| now.saturating_since(at) >= KEY_AGAIN);
+        if due {
+            self.key_asked = Some(now);
+        }
+        due
+    }
+
+    /// Takes a frame's buffer back.
+    pub fn recycle(&mut self, payload: Vec<u8>) {
+        self.reassembly.recycle(payload);
+    }
+
+    /// Receiver statistics for the peer.
+    pub fn statistics(&self) -> [MediumStatistics; 3] {
+        let known = self.offsets.bound().is_some();
+        self.meters.each_ref().map(|meter| {
+            let report = meter.report(Some(0.0));
+            let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+            let scaled = |v: f64| v.clamp(0.0, 65_535.0) as u16;
+            let delay = report.delay_ms.filter(|_| known);
+            MediumStatistics {
+                delivered: count(report.delivered),
+                lost: count(report.lost),
+                late: count(report.late),
+                delay: delay.map_or([u16::MAX; 4], |d| [d.mean, d.p50, d.p99, d.max].map(|ms| scaled(ms * 100.0))),
+                jitter: report.jitter_ms.map_or(u16::MAX, |j| scaled(j.sample * 1000.0)),
+            }
+        })
+    }
+
+    /// Fills in the receiving side and the clocks of `stats`.
+    pub fn stats(&self, now: Instant, stats: &mut Stats) {
+        let ms = |ns: i64| ns as f64 / 1e6;
+        let bound_ms = self.offsets.bound().map(ms);
+        let offset = self.offsets.offset(now);
+        let mut media = [None, None, None];
+        for (i, medium) in Medium::ALL.into_iter().enumerate() {
+            if medium == Medium::Haptic || self.with_media {
+                media[i] = Some(self.meters[i].report(bound_ms));
+            }
+        }
+        stats.receive = ReceiveStats {
+            display_skipped: self.playout.skipped,
+            display_late: self.playout.late,
+            playout_depth: self.playout.depth(),
+            delay_ms: self.recent.delay.zip(offset).map(|(raw, o)| (raw + o as f64) / 1e6),
+            jitter_ms: self.recent.delay.map(|_| self.recent.jitter / 1e6),
+            media,
+            ..self.counters.clone()
+        };
+        stats.clock = ClockStats {
+            rtt_ms: self.offsets.rtt().map(ms),
+            bound_ms,
+            skew_ppm: self.offsets.skew_ppm(),
+            offset_ns: offset,
+            steps: self.offsets.steps,
+        };
+    }
+}
+
+/// Where frames go that come out of reassembly.
+struct FrameSink<'a> {
+    now: Instant,
+    offset: Option<i64>,
+    newest: Option<(u64, PeerTime)>,
+    trace: bool,
+    meters: &'a mut [MediumMeter; 3],
+    sync: &'a mut AvSync,
+    wants_key: &'a mut bool,
+    events: &'a mut Events,
+}
+
+impl FrameSink<'_> {
+    fn take(&mut self, frame: Assembled) {
+        let Some((newest_tick, newest_sent)) = self.newest else { return };
+        let Assembled { medium, header, number, missing, payload, received_at } = frame;
+        // The frame was taken at some tick before the newest, on the peer's clock as many milliseconds ago.
+        let ticks_ago = (newest_tick as u16).wrapping_sub(header.tick) & ((1 << FrameHeader::TICK_BITS) - 1);
+        let taken_at = newest_sent.offset(-i64::from(ticks_ago) * TICK_NS);
+        let captured_at = taken_at.offset(-i64::from(header.age) * FrameHeader::AGE_MS as i64 * TICK_NS);
+        let raw = (received_at.as_nanos() as i64).wrapping_sub(taken_at.as_nanos());
+        let meter = &mut self.meters[medium as usize];
+        meter.on_lost(missing);
+        meter.on_packet(raw);
+        meter.on_delivered(self.offset.map(|o| raw.saturating_add(o)), true);
+        if medium == Medium::Video {
+            if header.key {
+                *self.wants_key = false;
+            } else if missing > 0 && !*self.wants_key {
+                *self.wants_key = true;
+                self.events.push_back(Event::VideoLost);
+            }
+        }
+        let display_at = self.sync.display_at(self.now, captured_at);
+        if self.trace {
+            let event = TraceEvent::FrameReceived { medium, number, at: received_at, display_at };
+            self.events.push_back(Event::Trace(event));
+        }
+        let key = header.key;
+        self.events.push_back(Event::Frame(FrameOut { medium, number, payload, key, captured_at, display_at }));
+    }
+}

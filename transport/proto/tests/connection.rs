@@ -1,0 +1,273 @@
+//! Two endpoints with control messages over a plain delay line in virtual time: hello, silence, return, scheme, emergency
+//! stop, key frames, skipped samples.
+
+use telehaptic_proto as proto;
+
+use std::collections::BTreeMap;
+
+use media::{Duration, Force, HapticSample, Instant, Motion, Role};
+use proto::wire::{Header, MediaHeader, Notification};
+use proto::{Address, Command, Config, Endpoint, Event, FrameIn, Host, Input, Scheme, Token, Transmit, drive};
+
+const OP_AT: Address = Address { ip: [1; 16], port: 1 };
+const TOP_AT: Address = Address { ip: [2; 16], port: 2 };
+const DELAY: Duration = Duration::from_millis(20);
+
+/// One station and what it has seen.
+struct Station {
+    endpoint: Endpoint,
+    address: Address,
+    tick: u64,
+    sent: Vec<(Address, Vec<u8>)>,
+    events: Vec<(Instant, Event)>,
+    buf: Vec<u8>,
+}
+
+struct Noting<'a> {
+    sent: &'a mut Vec<(Address, Vec<u8>)>,
+    events: &'a mut Vec<(Instant, Event)>,
+}
+
+impl Host for Noting<'_> {
+    fn transmit(&mut self, _: Instant, transmit: Transmit, bytes: &[u8]) {
+        self.sent.push((transmit.to, bytes.to_vec()));
+    }
+
+    fn event(&mut self, now: Instant, event: &Event) {
+        if !matches!(event, Event::Haptic { .. }) {
+            self.events.push((now, event.clone()));
+        }
+    }
+}
+
+impl Station {
+    fn new(role: Role, seed: u64, now: Instant) -> Station {
+        let config = Config { token: Token([7; 16]), ..Config::new(role) };
+        let address = if role == Role::Op { OP_AT } else { TOP_AT };
+        let endpoint = Endpoint::new(config, seed, now);
+        Station { endpoint, address, tick: 0, sent: Vec::new(), events: Vec::new(), buf: Vec::new() }
+    }
+
+    fn input(&mut self, now: Instant, input: Input<'_>) {
+        let mut host = Noting { sent: &mut self.sent, events: &mut self.events };
+        drive(&mut self.endpoint, now, input, &mut self.buf, &mut host);
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let sample = match self.endpoint.config().role {
+            Role::Op => HapticSample::Motion(Motion::default()),
+            Role::Top => HapticSample::Force(Force::ZERO),
+        };
+        self.input(now, Input::Haptic { tick: self.tick, sample });
+        self.tick += 1;
+    }
+
+    fn saw(&self, wanted: impl Fn(&Event) -> bool) -> Option<Instant> {
+        self.events.iter().find(|(_, e)| wanted(e)).map(|(at, _)| *at)
+    }
+}
+
+/// Both stations and the packets between them.
+struct World {
+    now: Instant,
+    op: Option<Station>,
+    top: Option<Station>,
+    wire: BTreeMap<(Instant, u64), (Address, Address, Vec<u8>)>,
+    count: u64,
+    /// Video frames of this size every 40 ms.
+    video: usize,
+    /// `true`: drop this packet.
+    drop: Box<dyn FnMut(Instant, Address, &[u8]) -> bool>,
+}
+
+impl World {
+    fn new() -> World {
+        let now = Instant::from_millis(1_000);
+        let mut world = World {
+            now,
+            op: Some(Station::new(Role::Op, 1, now)),
+            top: Some(Station::new(Role::Top, 2, now)),
+            wire: BTreeMap::new(),
+            count: 0,
+            video: 0,
+            drop: Box::new(|_, _, _| false),
+        };
+        world.op().input(now, Input::Command(Command::Connect(TOP_AT)));
+        world
+    }
+
+    fn op(&mut self) -> &mut Station {
+        self.op.as_mut().expect("the operator runs")
+    }
+
+    fn top(&mut self) -> &mut Station {
+        self.top.as_mut().expect("the teleoperator runs")
+    }
+
+    fn run(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now += Duration::from_millis(1);
+            let now = self.now;
+            while let Some(entry) = self.wire.first_entry().filter(|e| e.key().0 <= now) {
+                let (from, to, bytes) = entry.remove();
+                let station = if to == OP_AT { &mut self.op } else { &mut self.top };
+                if let Some(station) = station {
+                    station.input(now, Input::Datagram { from, bytes: &bytes });
+                }
+            }
+            for station in [&mut self.op, &mut self.top].into_iter().flatten() {
+                let key = station.saw(|e| matches!(e, Event::KeyFrameRequested)).is_some();
+                if self.video > 0 && station.address == TOP_AT && station.tick.is_multiple_of(40) {
+                    let payload = vec![1; if key { self.video * 3 } else { self.video }];
+                    station.events.retain(|(_, e)| !matches!(e, Event::KeyFrameRequested));
+                    station.input(now, Input::Video(FrameIn { payload: &payload, key, captured_at: now }));
+                }
+                station.tick(now);
+                for (to, bytes) in station.sent.drain(..) {
+                    if !(self.drop)(now, to, &bytes) {
+                        self.count += 1;
+                        self.wire.insert((now + DELAY, self.count), (station.address, to, bytes));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hello_connects_and_samples_flow_without_loss() {
+    let mut world = World::new();
+    world.run(3_000);
+    let now = world.now;
+    for stats in [world.op().endpoint.stats(now), world.top().endpoint.stats(now)] {
+        assert!(stats.connected && !stats.silent);
+        let haptic = stats.receive.media[0].clone().unwrap();
+        assert!(haptic.delivered > 2_850 && haptic.lost == 0, "{haptic:?}");
+        // 20 ms are known to half the round trip.
+        let delay = haptic.delay_ms.unwrap();
+        assert!((delay.p50 - 20.0).abs() < 0.1, "{delay:?}");
+        let bound = stats.clock.bound_ms.unwrap();
+        assert!((bound - 20.5).abs() < 1.0, "{bound}");
+        assert!(stats.transmit.media[0].as_ref().is_some_and(|m| m.delivered > 1_000));
+        assert_eq!((stats.receive.garbage, stats.receive.foreign, stats.receive.duplicate), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_killed_station_is_missed_and_found_again() {
+    let mut world = World::new();
+    world.run(1_000);
+    world.top = None;
+    world.run(1_000);
+    assert!(world.op().saw(|e| *e == Event::Silent).is_some());
+    world.top = Some(Station::new(Role::Top, 99, world.now));
+    world.op().events.clear();
+    let back = world.now;
+    world.run(1_000);
+    let found = world.op().saw(|e| matches!(e, Event::Connected { .. })).expect("connected again");
+    assert!(found.saturating_since(back) < Duration::from_millis(400));
+    let now = world.now;
+    let haptic = world.top().endpoint.stats(now).receive.media[0].clone().unwrap();
+    assert!(haptic.delivered > 600 && haptic.lost == 0, "{haptic:?}");
+    // The same with the operator.
+    world.op = Some(Station::new(Role::Op, 5, world.now));
+    world.op().input(now, Input::Command(Command::Connect(TOP_AT)));
+    world.run(1_000);
+    assert!(world.op().saw(|e| matches!(e, Event::Connected { .. })).is_some());
+}
+
+#[test]
+fn an_outage_of_two_seconds_is_bridged() {
+    let mut world = World::new();
+    world.run(1_000);
+    let until = world.now + Duration::from_millis(2_000);
+    world.drop = Box::new(move |now, _, _| now < until);
+    world.run(2_000);
+    let now = world.now;
+    assert!(world.op().endpoint.stats(now).silent && world.top().endpoint.stats(now).silent);
+    world.run(1_500);
+    let now = world.now;
+    for station in [world.op.as_ref().unwrap(), world.top.as_ref().unwrap()] {
+        assert!(station.saw(|e| *e == Event::Resumed).is_some());
+        let stats = station.endpoint.stats(now);
+        assert!(!stats.silent);
+        let lost = stats.receive.media[0].as_ref().unwrap().lost;
+        assert!((1_990..2_010).contains(&lost), "{lost}");
+    }
+}
+
+#[test]
+fn commands_reach_the_peer_over_a_lossy_link() {
+    let mut world = World::new();
+    world.run(500);
+    let mut n = 0u32;
+    world.drop = Box::new(move |_, _, bytes| {
+        n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        bytes[0] & 0x20 != 0 && n >> 30 != 0
+    });
+    let now = world.now;
+    world.op().input(now, Input::Command(Command::Scheme(Scheme::KMerge(3))));
+    world.op().input(now, Input::Command(Command::EmergencyStop(true)));
+    world.run(3_000);
+    assert!(world.top().saw(|e| *e == Event::SchemeChanged(Scheme::KMerge(3))).is_some());
+    assert!(world.top().saw(|e| *e == Event::EmergencyStop(true)).is_some());
+    let now = world.now;
+    assert_eq!(world.top().endpoint.stats(now).transmit.k, 3);
+    assert_eq!(world.op().endpoint.stats(now).receive.k, 3);
+    world.top().input(now, Input::Command(Command::Goodbye));
+    world.drop = Box::new(|_, _, _| false);
+    world.run(30);
+    assert!(world.op().saw(|e| *e == Event::Goodbye).is_some() || world.op().endpoint.stats(now).connected);
+}
+
+#[test]
+fn the_picture_comes_back_within_half_a_second() {
+    let mut world = World::new();
+    world.video = 1_994;
+    world.run(2_000);
+    for start in 0..10 {
+        world.op().events.clear();
+        let from = world.now;
+        world.drop = Box::new(move |now, to, _| to == OP_AT && now < from + Duration::from_millis(5 + 3 * start));
+        world.run(2_000);
+        let lost = world.op().saw(|e| *e == Event::VideoLost).expect("loss noticed");
+        let key = world.op().saw(|e| matches!(e, Event::Frame(f) if f.key)).expect("key frame");
+        assert!(lost < key);
+        let back = key.saturating_since(from + DELAY);
+        assert!(back < Duration::from_millis(500), "{back:?}");
+    }
+}
+
+/// Packets as a skipping scheme sends them: a number of their own, samples left out between them.
+#[test]
+fn skipped_samples_are_not_lost_but_lost_packets_are() {
+    let mut op = Endpoint::new(Config { control: false, ..Config::new(Role::Op) }, 1, Instant::ZERO);
+    let mut tick = 0u64;
+    for number in 0..3_000u16 {
+        tick += 1 + u64::from(number % 5);
+        if number % 100 == 7 {
+            continue;
+        }
+        let now = Instant::from_millis(tick + 20);
+        let header = Header {
+            k: 1,
+            index: tick as u16,
+            sent: (tick * 100) as u16,
+            notification: Notification::NONE,
+            media: Some(MediaHeader::default()),
+            packet_number: Some(number),
+        };
+        let mut bytes = Vec::new();
+        header.emit(&mut bytes);
+        bytes.extend([0; 12]);
+        op.handle(now, Input::Datagram { from: Address::default(), bytes: &bytes });
+        while let Some(event) = op.poll_event() {
+            if let Event::Haptic { index, .. } = event {
+                assert!(index <= tick && index + 20 > tick, "{index} {tick}");
+            }
+        }
+    }
+    let haptic = op.stats(Instant::from_millis(tick)).receive.media[0].clone().unwrap();
+    // The last 500 packets are not judged yet.
+    assert_eq!((haptic.delivered, haptic.lost), (2_970, 25));
+}
