@@ -87,8 +87,8 @@ pub fn tone(samples: &[f32], rate: u32) -> Tone {
     }
 }
 
-/// Bins each side of a peak that belong to it: the Hann window's main lobe and a margin.
-const LOBE: usize = 4;
+/// Bins each side of a peak that belong to it: the main lobe of the Hann window (2) and its side lobes down to -60 dB.
+const LOBE: usize = 10;
 
 fn hann(i: usize, n: usize) -> f64 {
     0.5 - 0.5 * (2.0 * PI * i as f64 / n as f64).cos()

@@ -67,6 +67,9 @@ impl Station {
     }
 }
 
+/// Says of a packet to an address whether it is lost.
+type Drop = Box<dyn FnMut(Instant, Address, &[u8]) -> bool>;
+
 /// Both stations and the packets between them.
 struct World {
     now: Instant,
@@ -77,7 +80,7 @@ struct World {
     /// Video frames of this size every 40 ms.
     video: usize,
     /// `true`: drop this packet.
-    drop: Box<dyn FnMut(Instant, Address, &[u8]) -> bool>,
+    drop: Drop,
 }
 
 impl World {

@@ -137,14 +137,14 @@ impl Socket {
                 _ => Ok(None),
             };
         }
-        let now = self.clock.now();
-        let at = self.read_control(&message, now).clamp(self.last_at, now.max(self.last_at));
+        let (now, wall) = both_clocks(self.clock);
+        let at = self.read_control(&message, now, wall).clamp(self.last_at, now.max(self.last_at));
         self.last_at = at;
         let truncated = message.msg_flags & libc::MSG_TRUNC != 0;
         Ok(Some(Datagram { from: source_address(&source), len: len as usize, truncated, at }))
     }
 
-    fn read_control(&mut self, message: &libc::msghdr, now: Instant) -> Instant {
+    fn read_control(&mut self, message: &libc::msghdr, now: Instant, wall: i64) -> Instant {
         let mut at = now;
         // SAFETY: the kernel filled the control buffer; CMSG_* walk it within the length that it set, and the
         // payloads are read unaligned with the types that these options carry.
@@ -153,7 +153,7 @@ impl Socket {
             while let Some(h) = header.as_ref() {
                 if h.cmsg_level == libc::SOL_SOCKET && h.cmsg_type == libc::SCM_TIMESTAMPNS {
                     let t = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
-                    at = self.clock.from_wall(t.tv_sec * 1_000_000_000 + t.tv_nsec, wall_ns(), now);
+                    at = self.clock.from_wall(t.tv_sec * 1_000_000_000 + t.tv_nsec, wall, now);
                 } else if h.cmsg_level == libc::SOL_SOCKET && h.cmsg_type == libc::SO_RXQ_OVFL {
                     let total = libc::CMSG_DATA(header).cast::<u32>().read_unaligned();
                     self.kernel_drops += u64::from(total.wrapping_sub(self.overflow));
@@ -202,6 +202,21 @@ impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
+}
+
+/// Both clocks at one moment: a thread that loses the processor between the two readings reads again.
+fn both_clocks(clock: Clock) -> (Instant, i64) {
+    const CLOSE_NS: i64 = 5_000;
+    let mut before = clock.now();
+    for _ in 0..4 {
+        let wall = wall_ns();
+        let after = clock.now();
+        if after.signed_since(before) < CLOSE_NS {
+            return (after, wall);
+        }
+        before = after;
+    }
+    (before, wall_ns())
 }
 
 fn switch_on(socket: &socket2::Socket, option: libc::c_int) -> io::Result<()> {

@@ -156,6 +156,31 @@ fn offset_error(clock: &ClockStats, truth_ms: f64) -> f64 {
     error.min(655.36 - error)
 }
 
+/// What is told about the clocks is true again some seconds after a leap: of more than a round trip within two, of less
+/// within fifteen.
+#[test]
+fn after_a_leap_the_bound_is_true_again() {
+    for (leap, after_ms) in [(8, 16_000), (20, 16_000), (60, 2_000), (163, 2_000), (300, 2_000), (4_000, 2_000)] {
+        for at_op in [true, false] {
+            let leaping = Clock { leaps: vec![(20_003, leap * MS)], ..offset(0) };
+            let clocks = if at_op { [leaping, offset(0)] } else { [offset(0), leaping] };
+            let mut world = World::over(&load("paper/r260"), 1, Scheme::Dpm, clocks, |_| {});
+            world.run_to(20_003 + after_ms);
+            for (role, sign) in [(Role::Op, -1.0), (Role::Top, 1.0)] {
+                let truth = if at_op { sign } else { -sign } * leap as f64;
+                let clock = world.stats(role).clock;
+                let error = offset_error(&clock, truth);
+                println!("{leap} ms, at OP {at_op}, {role:?}: {error:.3} {clock:?}");
+                assert_eq!(clock.steps, 1, "leap of {leap} ms, at OP: {at_op}, {role:?}");
+                assert!(
+                    Some(error) <= clock.bound_ms,
+                    "leap of {leap} ms, at OP: {at_op}, {role:?}: error {error} ms, {clock:?}"
+                );
+            }
+        }
+    }
+}
+
 /// A clock that leaps by more than the index tells apart from garbage costs 200 packets, and no more.
 #[test]
 fn after_an_absurd_leap_the_stream_is_believed_again() {

@@ -8,8 +8,10 @@
 //! nm and status bits; `out` rows the reports received: mN and the command. A line `ready hid:VID:PID:SERIAL` on stdout
 //! says that the device is there.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+mod kernel;
+
+use std::fs::File;
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,12 +20,11 @@ use std::sync::mpsc::{Sender, channel};
 use media::{Duration, Instant, Position};
 use telehaptic_haptic::Ticker;
 use telehaptic_haptic::report::{DESCRIPTOR, IN_SIZE, InRepr, OutRepr, TEST_PRODUCT, TEST_VENDOR, status};
-use uhid_virt::{Bus, CreateParams, InputEvent, OutputEvent, StreamError, UHID_EVENT_SIZE};
+
+use crate::kernel::{Event, Identity, Uhid};
 
 /// Without an OUT report for this long the device would put its motors off.
 const WATCHDOG: Duration = Duration::from_millis(20);
-/// Error number that answers requests for reports that the device does not have.
-const EIO: u16 = 5;
 
 struct Options {
     seconds: u64,
@@ -65,21 +66,16 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let node = OpenOptions::new().read(true).write(true).open("/dev/uhid");
-    let uhid = Arc::new(node.map_err(|e| format!("/dev/uhid: {e}: run as root with the module uhid (modprobe uhid)"))?);
-    let create = InputEvent::Create(CreateParams {
-        name: "telehaptic test device".into(),
-        phys: String::new(),
-        uniq: options.serial.clone(),
-        // The bus that hidapi expects of a wired device.
-        bus: Bus::USB,
-        vendor: TEST_VENDOR.into(),
-        product: TEST_PRODUCT.into(),
-        version: 1,
-        country: 0,
-        rd_data: DESCRIPTOR.to_vec(),
-    });
-    send(&uhid, create).map_err(|e| format!("/dev/uhid refuses the device: {e}"))?;
+    let identity = Identity {
+        name: "telehaptic test device",
+        serial: &options.serial,
+        vendor: TEST_VENDOR,
+        product: TEST_PRODUCT,
+        descriptor: DESCRIPTOR,
+    };
+    let created = Uhid::create(&identity);
+    let uhid =
+        Arc::new(created.map_err(|e| format!("/dev/uhid: {e}: run as root with the module uhid (modprobe uhid)"))?);
 
     let last_out = Arc::new(AtomicU64::new(0));
     let (started, start) = channel();
@@ -111,13 +107,13 @@ fn run(options: &Options) -> Result<(), String> {
         };
         let mut bytes = [0; IN_SIZE];
         report.emit(&mut bytes);
-        send(&uhid, InputEvent::Input { data: &bytes }).map_err(|e| format!("/dev/uhid refuses a report: {e}"))?;
+        uhid.input(&bytes).map_err(|e| format!("/dev/uhid refuses a report: {e}"))?;
         let flags = report.status;
         rows.push(Row { kind: "in", at: tick.now, sequence, vector: report.position_nm, flags });
         sequence = sequence.wrapping_add(1);
     }
     let sent = rows.len();
-    send(&uhid, InputEvent::Destroy).map_err(|e| format!("/dev/uhid: {e}"))?;
+    uhid.destroy().map_err(|e| format!("/dev/uhid: {e}"))?;
     rows.extend(reader.join().map_err(|_| "the reading thread failed".to_owned())?);
     println!("sent {sent} received {} missed {}", rows.len() - sent, ticker.lateness().missed());
     match &options.csv {
@@ -134,24 +130,17 @@ fn path(elapsed: Duration) -> Position {
     Position::new((0.008 * (turn * t / 6.0).sin()) as f32, (0.004 * (turn * t / 5.0).sin()) as f32, z as f32)
 }
 
-fn send(mut uhid: &File, event: InputEvent<'_>) -> std::io::Result<()> {
-    let bytes: [u8; UHID_EVENT_SIZE] = event.into();
-    uhid.write_all(&bytes)
-}
-
 /// Reads what the kernel says until it takes the device away.
-fn receive(mut uhid: &File, started: &Sender<()>, last_out: &AtomicU64) -> Vec<Row> {
+fn receive(uhid: &Uhid, started: &Sender<()>, last_out: &AtomicU64) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut bytes = [0; UHID_EVENT_SIZE];
-    while uhid.read_exact(&mut bytes).is_ok() {
-        let answer = match OutputEvent::try_from(bytes) {
-            Ok(OutputEvent::Start { .. }) => {
+    loop {
+        match uhid.receive() {
+            Ok(Event::Start) => {
                 // Nobody listens after the first start, which is all that matters.
                 let _ = started.send(());
-                continue;
             }
-            Ok(OutputEvent::Stop) | Err(StreamError::Io(_)) => break,
-            Ok(OutputEvent::Output { data }) => {
+            Ok(Event::Stop) | Err(_) => return rows,
+            Ok(Event::Output(data)) => {
                 let at = now();
                 if let Some(report) = OutRepr::parse(&data) {
                     last_out.store(at.as_nanos(), Ordering::Relaxed);
@@ -160,17 +149,9 @@ fn receive(mut uhid: &File, started: &Sender<()>, last_out: &AtomicU64) -> Vec<R
                 } else {
                     eprintln!("an OUT report of {} bytes that is not ours", data.len());
                 }
-                continue;
             }
-            Ok(OutputEvent::GetReport { id, .. }) => InputEvent::GetReportReply { id, err: EIO, data: Vec::new() },
-            Ok(OutputEvent::SetReport { id, .. }) => InputEvent::SetReportReply { id, err: EIO },
-            Ok(OutputEvent::Open | OutputEvent::Close) | Err(StreamError::UnknownEventType(_)) => continue,
-        };
-        if let Err(e) = send(uhid, answer) {
-            eprintln!("/dev/uhid refuses an answer: {e}");
         }
     }
-    rows
 }
 
 fn write_csv(path: &str, rows: &mut [Row]) -> std::io::Result<()> {
