@@ -59,7 +59,7 @@ fn servo() -> (Finding, Finding) {
         return (Fail("the servo's thread broke down".into()), Fail("not measured".into()));
     };
     let priority = if realtime.starts_with("real-time") {
-        Fine(realtime)
+        Fine("SCHED_FIFO is granted".into())
     } else {
         Warn(format!("{realtime}; run as root, or: setcap cap_sys_nice+ep on the program"))
     };

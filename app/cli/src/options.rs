@@ -15,7 +15,13 @@ use crate::failure::Failure;
 
 /// Touch, see and hear a remote place through a shared network.
 #[derive(Debug, Parser)]
-#[command(name = "telehaptic", version, about, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "telehaptic",
+    version,
+    about = "Touch, see and hear a remote place through a shared network",
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 pub struct Options {
     /// What to do.
     #[command(subcommand)]

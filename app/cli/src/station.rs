@@ -1,6 +1,7 @@
 //! `top` and `op`: one station, with its window or without.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -70,16 +71,19 @@ fn watch(station: &Station, args: &StationArgs, voice: &output::Voice) -> Result
 fn show(station: &Station, args: &StationArgs) -> Result<(), Failure> {
     let begin = Instant::now();
     let closed = AtomicBool::new(false);
+    // A run that ends by the clock or a signal takes its window with it; a station that failed leaves it to say why.
+    let close = Arc::new(AtomicBool::new(args.run.seconds.is_some()));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !closed.load(Ordering::Acquire) && !over(station, args, begin) {
                 std::thread::sleep(LOOK);
             }
+            close.fetch_or(signal::ending(), Ordering::AcqRel);
             station.command(Command::Stop);
         });
         let options = Window {
             screenshot: args.screenshot.as_deref().map(|p: &Path| (p.to_owned(), args.screenshot_after)),
-            close_when_ended: args.run.seconds.is_some(),
+            close_when_ended: close.clone(),
         };
         let done = match station.role() {
             Role::Op => gui::run_operator(station, options),

@@ -120,9 +120,11 @@ fn a_wrong_token_meets_silence_and_ends_with_1() {
     let ticket = line.trim().strip_prefix("ticket: ").unwrap();
     let (address, _) = ticket.split_once('/').unwrap();
     let wrong = format!("{address}/0123456789abcdef0123456789abcdef");
-    expect(&["op", &wrong, "--headless", "--control-socket", dir.path().join("op.sock").to_str().unwrap()], 1, &[
-        "no answer", address, "ticket",
-    ]);
+    expect(
+        &["op", &wrong, "--headless", "--control-socket", dir.path().join("op.sock").to_str().unwrap()],
+        1,
+        &["no answer", address, "ticket"],
+    );
     top.kill().unwrap();
     top.wait().unwrap();
 }

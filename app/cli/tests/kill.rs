@@ -118,7 +118,11 @@ fn survive(victim: &str) {
         alive.wait_for("force", pushes);
         // At no special moment of the cycle.
         std::thread::sleep(Duration::from_millis(37 * round as u64));
-        if victim == "op" { op.kill() } else { top.kill() }
+        if victim == "op" {
+            op.kill()
+        } else {
+            top.kill()
+        }
         let alive = if victim == "op" { &top } else { &op };
         let silent = alive.wait_for("silence", |s| s.link == LinkState::Silent);
         assert!(silent.haptic.force.iter().all(|c| *c == 0.0), "{:?}", silent.haptic);
@@ -135,7 +139,11 @@ fn survive(victim: &str) {
     }
     let alive = if victim == "op" { &top } else { &op };
     alive.wait_for("force after the last return", pushes);
-    if survivor == "op" { op.end() } else { top.end() }
+    if survivor == "op" {
+        op.end()
+    } else {
+        top.end()
+    }
     judge(&trace, survivor);
 }
 

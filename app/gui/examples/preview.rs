@@ -3,6 +3,7 @@
 //! stopped, waiting, silent, ended or closing.
 
 use session::{Command, LinkState, ViewPicture};
+use std::sync::Arc;
 use telehaptic_gui::preview::PreviewStation;
 use telehaptic_gui::{Options, StationHandle, run_operator, run_teleoperator};
 
@@ -34,7 +35,8 @@ fn main() {
         _ => {}
     }
     let shot = args.next().map(|path| (path.into(), 1.5));
-    let options = Options { close_when_ended: state.as_deref() == Some("closing"), screenshot: shot };
+    let options =
+        Options { close_when_ended: Arc::new((state.as_deref() == Some("closing")).into()), screenshot: shot };
     let result = if role == "operator" { run_operator(&station, options) } else { run_teleoperator(&station, options) };
     if let Err(error) = result {
         eprintln!("error: {error}");

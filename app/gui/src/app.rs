@@ -1,6 +1,7 @@
 //! The window's loop: takes snapshots and pictures, hands commands on, closes, saves a screenshot. State moves in
 //! `logic`; `ui` only draws.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -94,7 +95,7 @@ struct App<'a, S, D> {
     picture: PictureSlot,
     draw: D,
     shot: Option<Shot>,
-    close_when_ended: bool,
+    close_when_ended: Arc<AtomicBool>,
     failure: Arc<Mutex<Option<GuiError>>>,
 }
 
@@ -106,7 +107,7 @@ where
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.snapshot = self.station.snapshot();
         self.picture.refresh(ctx, self.station);
-        if self.close_when_ended && self.snapshot.ended.is_some() {
+        if self.close_when_ended.load(Ordering::Acquire) && self.snapshot.ended.is_some() {
             ctx.send_viewport_cmd(ViewportCommand::Close);
         }
         if let Some(shot) = &mut self.shot

@@ -14,6 +14,7 @@ mod view;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use session::{Command, Snapshot, ViewPicture};
 
@@ -35,9 +36,9 @@ pub trait StationHandle {
 pub struct Options {
     /// Saves the window as a PNG file once it has been open for so many seconds.
     pub screenshot: Option<(PathBuf, f64)>,
-    /// Closes the window as soon as the station has ended; without it the window stays and says why. For runs of a
-    /// set length.
-    pub close_when_ended: bool,
+    /// While true, the window closes as soon as the station has ended; otherwise it stays and says why. Set it for runs
+    /// of a set length, or when the program was asked to end.
+    pub close_when_ended: Arc<AtomicBool>,
 }
 
 /// Says whether there is a display to open a window on, so that a program can tell before it starts a station. That the

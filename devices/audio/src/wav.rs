@@ -67,7 +67,7 @@ impl Source for WavSource {
     fn describe(&self) -> String {
         let seconds = self.samples.len() as f64 / f64::from(RATE);
         let WavSpec { channels, sample_rate, .. } = self.original;
-        format!("{} ({seconds:.1} s looped, {sample_rate} Hz, {channels} ch)", self.path.display())
+        format!("{} ({seconds:.1} s looped, {sample_rate} Hz, {channels} ch)", file_name(&self.path))
     }
 
     fn poll(&mut self, now: Instant, frame: &mut [f32; FRAME]) -> Result<Option<Instant>, AudioError> {
@@ -126,7 +126,7 @@ impl WavSink {
 
 impl Sink for WavSink {
     fn describe(&self) -> String {
-        format!("{} (48000 Hz, 1 ch)", self.path.display())
+        format!("{} (48000 Hz, 1 ch)", file_name(&self.path))
     }
 
     fn push(&mut self, _now: Instant, samples: &[f32]) -> Result<(), AudioError> {
@@ -154,4 +154,9 @@ fn plain(e: hound::Error) -> String {
         hound::Error::IoError(e) => e.to_string(),
         e => e.to_string(),
     }
+}
+
+/// What people call the file: the folder would not fit into a window.
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

@@ -18,7 +18,8 @@ pub struct SafetyConfig {
     /// The last valid sample counts in full for this long. Default 4 ms: one packet of four samples.
     pub hold: Duration,
     /// At this age of the last valid sample, and later, force is exactly zero; linear in between. At most 49 ms.
-    /// Default 40 ms: with a tick and 9 ms of playout that is zero 50 ms after the sample reached the station.
+    /// Default 34 ms: with a tick, 9 ms of playout and a wake-up that comes some milliseconds late that is zero 50 ms after
+    /// the sample reached the station.
     pub zero: Duration,
 }
 
@@ -29,7 +30,7 @@ impl Default for SafetyConfig {
             slew: 0.3,
             engagement: Duration::from_secs(1),
             hold: Duration::from_millis(4),
-            zero: Duration::from_millis(40),
+            zero: Duration::from_millis(34),
         }
     }
 }

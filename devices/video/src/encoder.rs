@@ -6,7 +6,7 @@ use openh264::encoder::{
 };
 use openh264::formats::YUVSlices;
 
-use media::Bitrate;
+use media::{Bitrate, Duration, Instant};
 
 use crate::error::VideoError;
 use crate::picture::Picture;
@@ -51,6 +51,9 @@ pub struct Encoder {
     config: EncoderConfig,
     codec: openh264::encoder::Encoder,
     begun: bool,
+    /// Bytes written beyond what the rate has paid for: the codec's own rate control begins anew with each key frame.
+    debt: f64,
+    last_at: Instant,
     /// Reduction that fitted last.
     reduction: usize,
     small: Picture,
@@ -66,7 +69,7 @@ impl Encoder {
         check_size(config.width, config.height)?;
         let codec = start_codec(&config)?;
         let (small, soft) = (Picture::default(), Picture::default());
-        Ok(Encoder { config, codec, begun: false, reduction: 0, small, soft })
+        Ok(Encoder { config, codec, begun: false, debt: 0.0, last_at: Instant::ZERO, reduction: 0, small, soft })
     }
 
     /// Writes the coded picture to `out` (cleared first).
@@ -78,6 +81,26 @@ impl Encoder {
         if (picture.width, picture.height) != (self.config.width, self.config.height) {
             return Err(VideoError::Size { width: picture.width, height: picture.height });
         }
+        self.pay(picture.captured_at);
+        if !force_key && self.debt > self.config.max_key_bytes as f64 / 2.0 {
+            return Ok(Encoded { key: false, skipped: true });
+        }
+        let done = self.encode_within(picture, force_key, out)?;
+        self.debt += out.len() as f64;
+        Ok(done)
+    }
+
+    /// The time since the last picture pays for bytes; pictures without a sensible time count as one interval.
+    fn pay(&mut self, at: Instant) {
+        let interval = Duration::from_nanos(1_000_000_000 / u64::from(self.config.fps.max(1)));
+        let passed = at.saturating_since(self.last_at);
+        let passed = if passed.is_zero() || passed > Duration::from_secs(1) { interval } else { passed };
+        self.last_at = at;
+        let paid = self.config.bitrate.as_bps() as f64 / 8.0 * passed.as_secs_f64();
+        self.debt = (self.debt - paid).max(0.0);
+    }
+
+    fn encode_within(&mut self, picture: &Picture, force_key: bool, out: &mut Vec<u8>) -> Result<Encoded, VideoError> {
         if force_key || !self.begun {
             return self.encode_key(picture, out);
         }

@@ -112,7 +112,8 @@ fn parse_header(header: &str) -> Result<((usize, usize), Duration), String> {
 
 impl PictureSource for Y4mFile {
     fn describe(&self) -> String {
-        format!("{} {}x{}", self.path.display(), self.size.0, self.size.1)
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        format!("{name} {}x{}", self.size.0, self.size.1)
     }
 
     fn poll(&mut self, now: Instant, out: &mut Picture) -> Result<bool, VideoError> {

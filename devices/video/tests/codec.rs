@@ -65,6 +65,29 @@ fn the_rate_holds_over_ten_seconds_and_the_picture_is_good() {
     assert!(worst >= 28.0, "{worst} dB");
 }
 
+/// Content that no prediction helps with: the rate control must leave frames out rather than exceed its rate.
+#[test]
+fn the_rate_holds_for_the_hardest_content() {
+    let mut encoder = Encoder::new(EncoderConfig::default()).unwrap();
+    let mut out = Vec::new();
+    let (mut bytes, mut coded) = (0, 0);
+    for number in 0..250 {
+        let mut picture = noise(number + 1, 320, 240);
+        // Half of the noise: the picture below still moves.
+        let below = pattern(u64::from(number));
+        picture.y.iter_mut().zip(&below.y).for_each(|(n, p)| *n = *n / 4 + *p / 2);
+        let done = encoder.encode(&picture, false, &mut out).unwrap();
+        assert!(out.len() <= 8_000);
+        if !done.skipped {
+            coded += 1;
+            bytes += out.len() + 6;
+        }
+    }
+    let kbps = bytes as f64 * 8.0 / 10.0 / 1000.0;
+    println!("{kbps:.0} kbit/s, {coded} of 250 frames");
+    assert!(kbps <= 400.0 && coded > 30, "{kbps} kbit/s, {coded} frames");
+}
+
 #[test]
 fn after_a_loss_nothing_wrong_is_shown_until_the_key_frame() {
     let mut encoder = Encoder::new(EncoderConfig::default()).unwrap();

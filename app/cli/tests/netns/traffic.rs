@@ -90,13 +90,22 @@ fn send(to: SocketAddr, kbps: f64, stop: &AtomicBool) -> io::Result<(u64, Durati
     let start = Instant::now();
     let mut sent = 0;
     while !stop.load(Ordering::Relaxed) {
-        // Absolute times: a late wake-up is made good, so that the rate holds.
-        let due = start + Duration::from_secs_f64(gap * sent as f64);
+        // Somewhere in its slot: in step with the millisecond, one flow would always find the queue's free place and
+        // the other never. Absolute times: a late wake-up is made good, so that the rate holds.
+        let due = start + Duration::from_secs_f64(gap * (sent as f64 + fraction(sent)));
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         socket.send_to(&payload, to)?;
         sent += 1;
     }
     Ok((sent, start.elapsed()))
+}
+
+/// A number from 0 to 1 that looks random, the same in every run (splitmix64).
+fn fraction(n: u64) -> f64 {
+    let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Receives until the sender has stopped and nothing has come for half a second.

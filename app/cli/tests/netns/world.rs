@@ -34,6 +34,7 @@ impl World {
     /// # Errors
     /// What could not be set up and what `ip` or `tc` said.
     pub fn build() -> Result<World, String> {
+        sweep();
         // Interface names hold 15 bytes; a process number has at most 7 digits.
         let world = World { name: format!("th{}", std::process::id()) };
         let (top, router, op) = (world.top(), world.router(), world.op());
@@ -97,6 +98,18 @@ impl Drop for World {
         for name in [self.top(), self.router(), self.op()] {
             // Nothing more can be done about one that was never made.
             let _ = ip(&["netns", "del", &name]);
+        }
+    }
+}
+
+/// Removes what a run that was killed left behind.
+fn sweep() {
+    let Ok(list) = ip(&["netns", "list"]) else { return };
+    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+        let process = name.strip_prefix("th").and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if process.is_some_and(|id| !std::path::Path::new(&format!("/proc/{id}")).exists()) {
+            // Another test may have been quicker.
+            let _ = ip(&["netns", "del", name]);
         }
     }
 }
