@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use session::report::Report;
-use session::trace::{MergeOptions, merge};
+use session::trace::{MergeOptions, StationInfo, merge};
 
 use crate::world::{TOP_ADDRESS, World};
 
@@ -101,6 +101,11 @@ fn words(args: &[String]) -> Vec<&str> {
 
 fn join(op: &Path, top: &Path) -> Report {
     let merged = merge(op, top, &MergeOptions::default()).expect("both traces");
+    for (name, folder) in [("operator", op), ("teleoperator", top)] {
+        let text = std::fs::read_to_string(folder.join("station.json")).expect("station.json");
+        let info: StationInfo = serde_json::from_str(&text).expect("station.json");
+        println!("{name}: {:?}", info.counters);
+    }
     assert_eq!(merged.dropped, 0, "the recorders could not keep up");
     merged.report
 }

@@ -1,8 +1,7 @@
-//! Ten million random and mutated datagrams into a connected endpoint: no panic, no growth, no absurd answer, and
-//! afterwards it still works.
+//! Ten million random and mutated datagrams into a connected operator's endpoint, with the hand's control behind it: no panic, no
+//! growth, no absurd answer, no force beyond clamp and slew, and afterwards it still works.
 
-use telehaptic_proto as proto;
-
+use haptic::{ControlConfig, DeviceInfo, DeviceState, Gate, Master, Received};
 use media::{Duration, Force, HapticSample, Instant, Role};
 use proto::control::{ControlHeader, Hello, MediumStatistics, Message};
 use proto::{Address, Command, Config, Endpoint, Event, FrameIn, Input, Scheme, Token};
@@ -11,6 +10,9 @@ const TOKEN: Token = Token([42; 16]);
 const TOP_AT: Address = Address { ip: [2; 16], port: 2 };
 const OP_AT: Address = Address { ip: [1; 16], port: 1 };
 const DATAGRAMS: u64 = 10_000_000;
+/// Clamp, N, and slew, N/ms, of the control's defaults.
+const MAX_FORCE: f32 = 3.3;
+const MAX_SLEW: f32 = 0.3;
 
 /// A small generator of its own: the test must be the same on every machine.
 struct Random(u64);
@@ -114,6 +116,62 @@ fn mutated(random: &mut Random, packets: &[Vec<u8>], bytes: &mut Vec<u8>) {
     }
 }
 
+/// The operator's control at 1 kHz, fed with whatever the endpoint releases.
+struct Hand {
+    master: Master,
+    newest: Option<Received<Force>>,
+    next_at: Instant,
+    last: Force,
+    pushes: u64,
+}
+
+impl Hand {
+    fn new(now: Instant) -> Hand {
+        let info = DeviceInfo {
+            name: "hand".into(),
+            max_force: MAX_FORCE,
+            max_stiffness: 400.0,
+            max_damping: 5.0,
+            workspace_radius: 0.075,
+        };
+        let master = Master::new(ControlConfig::default(), &info, now);
+        Hand { master, newest: None, next_at: now, last: Force::ZERO, pushes: 0 }
+    }
+
+    /// Takes all events of the endpoint; how many.
+    fn take(&mut self, endpoint: &mut Endpoint, now: Instant) -> usize {
+        let mut events = 0;
+        while let Some(event) = endpoint.poll_event() {
+            if let Event::Haptic { sample: HapticSample::Force(value), .. } = event {
+                self.newest = Some(Received { value, at: now });
+            }
+            events += 1;
+            endpoint.recycle(event);
+        }
+        events
+    }
+
+    /// Steps up to `now` and judges every force.
+    fn step(&mut self, now: Instant) {
+        while self.next_at <= now {
+            let at = self.next_at;
+            let state = Ok(DeviceState { at, ..DeviceState::default() });
+            let force = self.master.step(at, &state, self.newest.filter(|n| n.at <= at), Gate::OPEN).force;
+            assert!(force.0.is_finite() && force.0.norm() <= MAX_FORCE * 1.0001, "{force:?}");
+            let change = (force.0 - self.last.0).norm();
+            // To zero at once is allowed: that is what watchdogs do.
+            assert!(
+                change <= MAX_SLEW * 1.001 || force == Force::ZERO,
+                "{:?} to {force:?} in a millisecond",
+                self.last
+            );
+            self.pushes += u64::from(force != Force::ZERO);
+            self.last = force;
+            self.next_at += Duration::from_millis(1);
+        }
+    }
+}
+
 #[test]
 fn ten_million_hostile_datagrams() {
     let mut op = station(Role::Op, 1, Instant::ZERO);
@@ -135,6 +193,7 @@ fn ten_million_hostile_datagrams() {
         drain(&mut top, now, |p| packets.push(p.to_vec()));
     }
     let mut before = 0;
+    let mut hand = Hand::new(now);
     let mut bytes = Vec::new();
     for i in 0..DATAGRAMS {
         bytes.clear();
@@ -151,7 +210,9 @@ fn ten_million_hostile_datagrams() {
         if i % 3 == 0 {
             op.handle(now, Input::Timeout);
         }
-        let events = drain(&mut op, now, |p| assert!(p.len() < 1_200));
+        let events = hand.take(&mut op, now);
+        hand.step(now);
+        drain(&mut op, now, |p| assert!(p.len() < 1_200));
         assert!(events <= 600, "{events} events of one datagram");
         if i % 100_000 == 0 {
             let _ = op.stats(now);
@@ -161,6 +222,7 @@ fn ten_million_hostile_datagrams() {
         }
     }
     let after = resident_kib();
+    assert!(hand.pushes > 100_000, "some of it must have reached the hand: {} ticks with force", hand.pushes);
     assert!(after < before + 2_048, "resident set grew from {before} to {after} KiB");
 
     // A new peer is heard after silence, and its samples come through bit by bit.
