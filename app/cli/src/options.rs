@@ -79,8 +79,7 @@ pub struct RunArgs {
 /// What the stations are made of.
 #[derive(Clone, Debug, Args)]
 pub struct MediaArgs {
-    /// Device in the operator's hand: sim, hid:VID:PID[:SERIAL], replay:FILE
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(help = "Device in the operator's hand: sim, hid:VID:PID[:SERIAL], replay:FILE", long, value_name = "DEVICE")]
     pub master: Option<DeviceSpec>,
     /// Device at the teleoperator: as --master
     #[arg(long, value_name = "DEVICE")]
@@ -88,11 +87,9 @@ pub struct MediaArgs {
     /// Pictures at the teleoperator: scene, device:N, file:PATH (Y4M) or pattern
     #[arg(long, value_name = "SOURCE")]
     pub camera: Option<CameraSpec>,
-    /// Sound at the teleoperator: device[:NAME], file:PATH (WAV) or silence
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(help = "Sound at the teleoperator: device[:NAME], file:PATH (WAV) or silence", long, value_name = "SOURCE")]
     pub mic: Option<SourceSpec>,
-    /// Sound at the operator: device[:NAME], file:PATH (WAV) or none
-    #[arg(long, value_name = "SINK")]
+    #[arg(help = "Sound at the operator: device[:NAME], file:PATH (WAV) or none", long, value_name = "SINK")]
     pub speaker: Option<SinkSpec>,
     /// Size of the picture
     #[arg(long, value_name = "WxH", value_parser = size)]

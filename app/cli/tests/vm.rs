@@ -1,0 +1,81 @@
+//! The main job on real devices: a virtual machine whose kernel offers a HID device, a camera and a sound card runs a
+//! teleoperator and an operator on them. Judged by content: forces, pictures and sound that come out are those that went
+//! in.
+//!
+//! Needs qemu and the tools that make the image (`cargo xtask test` installs them); without them the test says that it
+//! was skipped, which `CI=true` makes a failure.
+
+#[path = "vm/forces.rs"]
+mod forces;
+#[path = "vm/machine.rs"]
+mod machine;
+#[path = "vm/pictures.rs"]
+mod pictures;
+#[path = "vm/table.rs"]
+mod table;
+
+use std::fs;
+use std::path::Path;
+
+/// The tone that is played into the microphone, Hz.
+const TONE_HZ: f64 = 440.0;
+const RATE: usize = 48_000;
+
+fn skip(reason: &str) {
+    println!("skipped: {reason}");
+    assert!(std::env::var("CI").is_err(), "with CI set, nothing may be skipped: {reason}");
+}
+
+#[test]
+fn a_session_on_the_devices_of_a_virtual_machine() {
+    if let Some(reason) = machine::missing() {
+        return skip(&reason);
+    }
+    let results = match machine::run() {
+        Ok(results) => results,
+        Err(reason) => return skip(&reason),
+    };
+    let read = |name: &str| fs::read_to_string(results.join(name)).unwrap_or_else(|e| format!("{name}: {e}"));
+    let logs = ["op.log", "top.log", "uhid.log", "tone.log", "ear.log", "devices.err"];
+    for name in logs {
+        let text = read(name);
+        let lines: Vec<&str> = text.lines().collect();
+        println!("{name}:\n  {}", lines[lines.len().saturating_sub(9)..].join("\n  "));
+    }
+    for name in ["devices.code", "op.code", "top.code"] {
+        assert_eq!(read(name).trim(), "0", "{name}");
+    }
+    devices(&read("devices.txt"));
+    forces::judge(&results);
+    pictures::judge(&results);
+    sound(&results);
+}
+
+/// `telehaptic devices` lists all three, by the names that the options take.
+fn devices(list: &str) {
+    println!("{list}");
+    for (what, name) in [
+        ("haptic", "hid:1209:7e57:TH-0001"),
+        ("camera", "device:0  vivid"),
+        ("microphone and speaker", "device:hw:CARD=Loopback,DEV=1"),
+    ] {
+        assert!(list.lines().any(|line| line.trim_start().starts_with(name)), "no {what} in the list");
+    }
+}
+
+/// What came out of the speaker is the tone that went into the microphone.
+fn sound(results: &Path) {
+    let bytes = fs::read(results.join("heard.f32")).expect("a recording");
+    let heard: Vec<f32> = bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    // Silence before and after the session is no part of it.
+    let begin = heard.iter().position(|s| s.abs() > 0.1).expect("nothing came out of the speaker");
+    let end = heard.iter().rposition(|s| s.abs() > 0.1).expect("as above");
+    let seconds = (end - begin) as f64 / RATE as f64;
+    assert!(seconds > 4.0, "only {seconds:.1} s of sound");
+    // Away from both ends, where a gap of the first packets or the stop may stand.
+    let middle = &heard[begin + RATE..end - RATE];
+    let tone = audio::analysis::tone(middle, RATE as u32);
+    println!("sound: {seconds:.1} s, {:.2} Hz, {:.1} dB above the rest", tone.frequency_hz, tone.above_rest_db);
+    assert!((tone.frequency_hz - TONE_HZ).abs() < 2.0, "{} Hz", tone.frequency_hz);
+    assert!(tone.above_rest_db > 20.0, "{} dB above the rest", tone.above_rest_db);
+}
