@@ -1,21 +1,18 @@
 //! Touch: what the device in the hand was told, against the control law applied to what the teleoperator sent.
 //!
-//! The law is written down here a second time, from its documentation: the peer's force times 0.7, less 2 N s/m of the
-//! device's own velocity; cut to 3.3 N; times the engagement ramp (smooth over 1 s) and the freshness of the sample
-//! (full up to 4 ms of age, zero from 40 ms on); changing by at most 0.3 N/ms over at most 4 ms.
+//! The law is written down here a second time, from its documentation: the peer's force times a scale, less a damping of
+//! the device's own velocity; cut to the largest force; times the engagement ramp and the freshness of the sample; changing
+//! no faster than the slew limit. Only its constants are those of the program.
 
 use std::path::Path;
+use std::time::Duration;
+
+use haptic::ControlConfig;
 
 use crate::table::Table;
 
-const FORCE_SCALE: f32 = 0.7;
-const DAMPING: f32 = 2.0;
-const MAX_FORCE: f32 = 3.3;
-const SLEW_PER_MS: f32 = 0.3;
+/// A longer pause between two ticks than this allows no larger change of force, ms.
 const SLEW_MS: f32 = 4.0;
-const ENGAGEMENT_MS: f32 = 1_000.0;
-const HOLD_MS: f32 = 4.0;
-const ZERO_MS: f32 = 40.0;
 /// Rounding of a few steps of single precision, N.
 const TOLERANCE: f32 = 2e-4;
 
@@ -87,6 +84,8 @@ fn the_slave_sends_what_its_coupling_exerts(top: &Table) {
 fn forces_follow_the_law(op: &Table) {
     let (at, age, held) = (op.column::<i64>("at_ns"), op.column::<i64>("age_ns"), op.column::<u8>("held"));
     let (incoming, velocity, force) = (op.vectors("incoming"), op.vectors("velocity"), op.vectors("force"));
+    let ControlConfig { force_scale, master_damping, safety, .. } = ControlConfig::default();
+    let ms = |time: Duration| time.as_secs_f32() * 1e3;
     let (mut engaged_at, mut full, mut damped) = (None, 0, 0);
     for i in 1..op.len() {
         if held[i] != 0 {
@@ -95,20 +94,20 @@ fn forces_follow_the_law(op: &Table) {
             continue;
         }
         let engaged_at = *engaged_at.get_or_insert(at[i]);
-        let ramp = ((at[i] - engaged_at) as f32 / 1e6 / ENGAGEMENT_MS).min(1.0);
+        let ramp = ((at[i] - engaged_at) as f32 / 1e6 / ms(safety.engagement)).min(1.0);
         let ramp = ramp * ramp * (3.0 - 2.0 * ramp);
-        let freshness = ((ZERO_MS - age[i] as f32 / 1e6) / (ZERO_MS - HOLD_MS)).clamp(0.0, 1.0);
+        let freshness = ((ms(safety.zero) - age[i] as f32 / 1e6) / (ms(safety.zero) - ms(safety.hold))).clamp(0.0, 1.0);
         let elapsed_ms = (at[i] - at[i - 1]) as f32 / 1e6;
         let law = |damping: f32| {
-            let want = add(&incoming[i].map(|c| c * FORCE_SCALE), &velocity[i].map(|c| -c * damping));
-            let target = shorten(want, MAX_FORCE).map(|c| c * ramp * freshness);
+            let want = add(&incoming[i].map(|c| c * force_scale), &velocity[i].map(|c| -c * damping));
+            let target = shorten(want, safety.max_force).map(|c| c * ramp * freshness);
             let change = add(&target, &force[i - 1].map(|c| -c));
-            add(&force[i - 1], &shorten(change, SLEW_PER_MS * elapsed_ms.min(SLEW_MS)))
+            add(&force[i - 1], &shorten(change, safety.slew * elapsed_ms.min(SLEW_MS)))
         };
         // A reading or a tick more than 5 ms late says nothing about the velocity now: then there is no damping.
-        let with = distance(&law(DAMPING), &force[i]) <= TOLERANCE;
+        let with = distance(&law(master_damping), &force[i]) <= TOLERANCE;
         let without = distance(&law(0.0), &force[i]) <= TOLERANCE;
-        assert!(with || without, "row {i}: force {:?}, the law gives {:?}", force[i], law(DAMPING));
+        assert!(with || without, "row {i}: force {:?}, the law gives {:?}", force[i], law(master_damping));
         damped += usize::from(with);
         full += usize::from(ramp >= 1.0 && freshness >= 1.0 && norm(&force[i]) > 0.1);
     }
