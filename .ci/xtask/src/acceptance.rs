@@ -168,8 +168,9 @@ fn judge(report: &Json, scheme: &str, seconds: f64) -> Judgement {
             judgement.must(kbps >= 0.99 * nominal, format!("{channel}: flow {name} sent {kbps} of {nominal} kbit/s"));
         }
     }
+    // The host stalls a thread for some milliseconds now and then: that is no property of the program.
     let share = figure(report, "system.servo.missed") / figure(report, "system.servo.ticks");
-    judgement.must(share < 0.001, format!("{:.3} % of the ticks were missed", 100.0 * share));
+    judgement.best_of(share < 0.001, format!("{:.3} % of the ticks were missed", 100.0 * share));
     if scheme == "no-merge" {
         let loss = figure(report, "channels.backward.haptic.loss_percent");
         judgement.must((10.0..=22.0).contains(&loss), format!("backward: haptic loss {loss:.2} %, not 10 to 22"));
@@ -217,6 +218,6 @@ mod tests {
     #[test]
     fn an_empty_report_holds_nothing() {
         let judgement = judge(&Json::Null, "dpm", 30.0);
-        assert!(judgement.broken.len() >= 9 && judgement.noisy.len() >= 4, "{judgement:?}");
+        assert!(judgement.broken.len() >= 8 && judgement.noisy.len() >= 5, "{judgement:?}");
     }
 }

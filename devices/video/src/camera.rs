@@ -9,9 +9,7 @@ use std::time::Duration;
 use media::Instant;
 use nokhwa::Camera as Driver;
 use nokhwa::pixel_format::RgbFormat;
-use nokhwa::utils::{
-    ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType, Resolution,
-};
+use nokhwa::utils::{ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType};
 
 use crate::error::VideoError;
 use crate::picture::Picture;
@@ -147,13 +145,41 @@ fn capture(index: usize, size: (usize, usize), fps: u32, shared: &Shared, opened
     }
 }
 
-fn open(index: usize, (width, height): (usize, usize), fps: u32) -> Result<Driver, String> {
-    let wanted = CameraFormat::new(Resolution::new(width as u32, height as u32), FrameFormat::YUYV, fps);
-    // The exact format is refused by many drivers; what comes is read back and scaled.
-    let request = RequestedFormat::new::<RgbFormat>(RequestedFormatType::Closest(wanted));
-    let mut driver = Driver::new(CameraIndex::Index(index as u32), request).map_err(|e| e.to_string())?;
+fn open(index: usize, size: (usize, usize), fps: u32) -> Result<Driver, String> {
+    let any = RequestedFormat::new::<RgbFormat>(RequestedFormatType::None);
+    let mut driver = Driver::new(CameraIndex::Index(index as u32), any).map_err(|e| e.to_string())?;
+    // The library's own choice of the closest format fails where the very size is not offered.
+    if let Ok(offered) = driver.compatible_camera_formats()
+        && let Some(best) = closest(&offered, size, fps)
+    {
+        let request = RequestedFormat::new::<RgbFormat>(RequestedFormatType::Exact(best));
+        if let Err(error) = driver.set_camera_requset(request) {
+            tracing::warn!("camera {index} refuses {best}: {error}; its first format is used");
+        }
+    }
     driver.open_stream().map_err(|e| e.to_string())?;
     Ok(driver)
+}
+
+/// The offered format that comes nearest to the wish: size first (too small is worse than too large), then rate, then how
+/// little work it makes.
+fn closest(offered: &[CameraFormat], (width, height): (usize, usize), fps: u32) -> Option<CameraFormat> {
+    let effort = |format: FrameFormat| match format {
+        FrameFormat::YUYV => Some(0),
+        FrameFormat::NV12 => Some(1),
+        FrameFormat::RAWRGB => Some(2),
+        FrameFormat::MJPEG => Some(3),
+        FrameFormat::GRAY | FrameFormat::RAWBGR => None,
+    };
+    let misses = |got: u32, wanted: usize| {
+        let (got, wanted) = (u64::from(got), wanted as u64);
+        if got < wanted { 4 * (wanted - got) } else { got - wanted }
+    };
+    let cost = |f: &CameraFormat| {
+        let size = misses(f.width(), width) + misses(f.height(), height);
+        Some((size, misses(f.frame_rate(), fps as usize), effort(f.format())?))
+    };
+    offered.iter().filter_map(|f| Some((cost(f)?, *f))).min_by_key(|(cost, _)| *cost).map(|(_, f)| f)
 }
 
 fn take(driver: &mut Driver, rgb: &mut Vec<u8>) -> Result<(usize, usize), String> {
@@ -163,4 +189,31 @@ fn take(driver: &mut Driver, rgb: &mut Vec<u8>) -> Result<(usize, usize), String
     rgb.resize(width * height * 3, 0);
     buffer.decode_image_to_buffer::<RgbFormat>(rgb).map_err(|e| e.to_string())?;
     Ok((width, height))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nokhwa::utils::Resolution;
+
+    fn format(width: u32, height: u32, format: FrameFormat, fps: u32) -> CameraFormat {
+        CameraFormat::new(Resolution::new(width, height), format, fps)
+    }
+
+    #[test]
+    fn the_nearest_format_is_chosen_even_if_the_size_is_not_offered() {
+        let offered = [
+            format(1920, 1080, FrameFormat::MJPEG, 60),
+            format(640, 360, FrameFormat::YUYV, 30),
+            format(640, 360, FrameFormat::MJPEG, 30),
+            format(320, 180, FrameFormat::YUYV, 25),
+            format(320, 180, FrameFormat::YUYV, 50),
+            format(320, 180, FrameFormat::GRAY, 10),
+        ];
+        assert_eq!(closest(&offered, (320, 240), 10), Some(offered[3]));
+        assert_eq!(closest(&offered, (640, 360), 30), Some(offered[1]));
+        assert_eq!(closest(&offered, (1920, 1080), 25), Some(offered[0]));
+        assert_eq!(closest(&offered[5..], (320, 240), 10), None);
+        assert_eq!(closest(&[], (320, 240), 10), None);
+    }
 }
