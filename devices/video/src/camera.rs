@@ -124,12 +124,14 @@ fn capture(index: usize, size: (usize, usize), fps: u32, shared: &Shared, opened
     if opened.send(Ok(what)).is_err() {
         return;
     }
-    let (mut rgb, mut full, mut scaled) = (Vec::new(), Picture::default(), Picture::default());
+    let mut rgb = Vec::new();
+    let [mut full, mut part, mut scaled] = [(); 3].map(|()| Picture::default());
     while !shared.stop.load(Ordering::Acquire) {
         match take(&mut driver, &mut rgb) {
             Ok((width, height)) => {
                 full.set_rgb(width, height, &rgb);
-                scaled.scale_from(&full, size.0, size.1);
+                part.crop_from(&full, size.0, size.1);
+                scaled.scale_from(&part, size.0, size.1);
                 if let Ok(mut newest) = shared.newest.lock() {
                     std::mem::swap(&mut newest.picture, &mut scaled);
                     newest.fresh = true;
@@ -161,8 +163,8 @@ fn open(index: usize, size: (usize, usize), fps: u32) -> Result<Driver, String> 
     Ok(driver)
 }
 
-/// The offered format that comes nearest to the wish: size first (too small is worse than too large), then rate, then how
-/// little work it makes.
+/// The offered format that comes nearest to the wish: size first (too small is worse than too large, another shape is
+/// worse than some pixels), then rate, then how little work it makes.
 fn closest(offered: &[CameraFormat], (width, height): (usize, usize), fps: u32) -> Option<CameraFormat> {
     let effort = |format: FrameFormat| match format {
         FrameFormat::YUYV => Some(0),
@@ -176,7 +178,9 @@ fn closest(offered: &[CameraFormat], (width, height): (usize, usize), fps: u32) 
         if got < wanted { 4 * (wanted - got) } else { got - wanted }
     };
     let cost = |f: &CameraFormat| {
-        let size = misses(f.width(), width) + misses(f.height(), height);
+        let shape = (u64::from(f.width()) * height as u64).abs_diff(u64::from(f.height()) * width as u64) * 50;
+        let other_shape = if shape > u64::from(f.width()) * height as u64 { 500 } else { 0 };
+        let size = misses(f.width(), width) + misses(f.height(), height) + other_shape;
         Some((size, misses(f.frame_rate(), fps as usize), effort(f.format())?))
     };
     offered.iter().filter_map(|f| Some((cost(f)?, *f))).min_by_key(|(cost, _)| *cost).map(|(_, f)| f)
@@ -212,6 +216,8 @@ mod tests {
         ];
         assert_eq!(closest(&offered, (320, 240), 10), Some(offered[3]));
         assert_eq!(closest(&offered, (640, 360), 30), Some(offered[1]));
+        let vga = format(640, 480, FrameFormat::YUYV, 30);
+        assert_eq!(closest(&[offered[3], vga], (320, 240), 10), Some(vga));
         assert_eq!(closest(&offered, (1920, 1080), 25), Some(offered[0]));
         assert_eq!(closest(&offered[5..], (320, 240), 10), None);
         assert_eq!(closest(&[], (320, 240), 10), None);

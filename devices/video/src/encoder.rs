@@ -42,9 +42,11 @@ pub struct Encoded {
     pub skipped: bool,
 }
 
-/// Sizes to which the picture of a key frame is reduced, in 1/16, until it is small enough. What is missing follows with the
-/// next frames.
-const REDUCTIONS: [usize; 7] = [16, 12, 8, 6, 4, 2, 1];
+/// Detail of a key frame in 1/16 of its size: reduced until it is small enough. Full detail follows band by band, one more
+/// with each frame.
+const DETAIL: [usize; 9] = [16, 14, 12, 10, 8, 6, 4, 2, 1];
+/// Lines of a band: one row of macroblocks.
+const BAND: usize = 16;
 
 /// An encoder: key frames at the start and on request alone.
 pub struct Encoder {
@@ -54,8 +56,10 @@ pub struct Encoder {
     /// Bytes written beyond what the rate has paid for: the codec's own rate control begins anew with each key frame.
     debt: f64,
     last_at: Instant,
-    /// Reduction that fitted last.
-    reduction: usize,
+    /// Step of [`DETAIL`] of the last key frame: 0 is all of it.
+    step: usize,
+    /// Lines from the top that have full detail.
+    sharp: usize,
     small: Picture,
     soft: Picture,
 }
@@ -69,7 +73,7 @@ impl Encoder {
         check_size(config.width, config.height)?;
         let codec = start_codec(&config)?;
         let (small, soft) = (Picture::default(), Picture::default());
-        Ok(Encoder { config, codec, begun: false, debt: 0.0, last_at: Instant::ZERO, reduction: 0, small, soft })
+        Ok(Encoder { config, codec, begun: false, debt: 0.0, last_at: Instant::ZERO, step: 0, sharp: 0, small, soft })
     }
 
     /// Writes the coded picture to `out` (cleared first).
@@ -104,13 +108,20 @@ impl Encoder {
         if force_key || !self.begun {
             return self.encode_key(picture, out);
         }
-        let kind = run(&mut self.codec, picture, out)?;
+        self.sharp = (self.sharp + BAND).min(picture.height);
+        let whole = self.sharp == picture.height;
+        if !whole {
+            self.soften(picture, DETAIL[self.step]);
+            self.soft.copy_lines(picture, self.sharp);
+        }
+        let source = if whole { picture } else { &self.soft };
+        let kind = run(&mut self.codec, source, out)?;
         if out.is_empty() || kind == FrameType::Skip {
             out.clear();
             return Ok(Encoded { key: false, skipped: true });
         }
         if out.len() > self.config.max_key_bytes {
-            // The decoder must not miss a frame of which the encoder knows: begin anew instead.
+            // The decoder must not miss a frame of which the encoder knows: begin anew.
             return self.encode_key(picture, out);
         }
         Ok(Encoded { key: kind == FrameType::IDR, skipped: false })
@@ -118,29 +129,33 @@ impl Encoder {
 
     /// A new codec for each attempt: its rate control has not paid for those that were too large.
     fn encode_key(&mut self, picture: &Picture, out: &mut Vec<u8>) -> Result<Encoded, VideoError> {
-        for (i, sixteenths) in REDUCTIONS.into_iter().enumerate().skip(self.reduction.saturating_sub(1)) {
+        let first = self.step.saturating_sub(1);
+        for (step, detail) in DETAIL.into_iter().enumerate().skip(first) {
             let mut codec = start_codec(&self.config)?;
-            let source = if sixteenths == 16 { picture } else { self.soften(picture, sixteenths) };
+            if detail < DETAIL[0] {
+                self.soften(picture, detail);
+            }
             out.clear();
-            run(&mut codec, source, out)?;
+            run(&mut codec, if detail < DETAIL[0] { &self.soft } else { picture }, out)?;
             if !out.is_empty() && out.len() <= self.config.max_key_bytes {
                 self.codec = codec;
                 self.begun = true;
-                self.reduction = i;
+                self.step = step;
+                self.sharp = if step == 0 { picture.height } else { 0 };
                 return Ok(Encoded { key: true, skipped: false });
             }
         }
         out.clear();
         self.begun = false;
-        self.reduction = 0;
+        self.step = 0;
         Ok(Encoded { key: false, skipped: true })
     }
 
-    fn soften(&mut self, picture: &Picture, sixteenths: usize) -> &Picture {
+    /// Puts the picture with this much of its detail into `soft`.
+    fn soften(&mut self, picture: &Picture, sixteenths: usize) {
         let reduced = |n: usize| (n * sixteenths / 16).max(4);
         self.small.scale_from(picture, reduced(picture.width), reduced(picture.height));
         self.soft.scale_from(&self.small, picture.width, picture.height);
-        &self.soft
     }
 }
 

@@ -97,6 +97,37 @@ impl Picture {
         }
     }
 
+    /// Takes the largest middle part of `from` that has the shape of `width` x `height`.
+    pub fn crop_from(&mut self, from: &Picture, width: usize, height: usize) {
+        self.captured_at = from.captured_at;
+        let (w, h) =
+            (from.width.min(from.height * width / height.max(1)), from.height.min(from.width * height / width.max(1)));
+        self.resize(w, h);
+        let (w, h) = (self.width, self.height);
+        let middle = |all: usize, part: usize| ((all - part) / 2) & !1;
+        let (left, top) = (middle(from.width, w), middle(from.height, h));
+        let planes = [
+            (&mut self.y, &from.y, from.width, (w, h), left, top),
+            (&mut self.u, &from.u, from.width / 2, (w / 2, h / 2), left / 2, top / 2),
+            (&mut self.v, &from.v, from.width / 2, (w / 2, h / 2), left / 2, top / 2),
+        ];
+        for (target, source, stride, (w, h), left, top) in planes {
+            for row in 0..h {
+                let at = (top + row) * stride + left;
+                target[row * w..(row + 1) * w].copy_from_slice(&source[at..at + w]);
+            }
+        }
+    }
+
+    /// Copies the first `lines` lines (even) of a picture of the same size.
+    pub fn copy_lines(&mut self, from: &Picture, lines: usize) {
+        let luma = (lines * self.width).min(self.y.len()).min(from.y.len());
+        let chroma = (lines / 2 * (self.width / 2)).min(self.u.len()).min(from.u.len());
+        self.y[..luma].copy_from_slice(&from.y[..luma]);
+        self.u[..chroma].copy_from_slice(&from.u[..chroma]);
+        self.v[..chroma].copy_from_slice(&from.v[..chroma]);
+    }
+
     /// Scales `from` to this size: means over boxes on the way down, bilinear on the way up.
     pub fn scale_from(&mut self, from: &Picture, width: usize, height: usize) {
         self.captured_at = from.captured_at;
@@ -190,6 +221,20 @@ mod tests {
         assert_eq!((picture.width, picture.height), (16, 4));
         picture.set_rgb(0, 9, &[]);
         assert_eq!(picture.height, 0);
+    }
+
+    #[test]
+    fn the_middle_is_cut_out_in_the_wanted_shape() {
+        let mut wide = Picture::new(640, 360);
+        for (i, p) in wide.y.iter_mut().enumerate() {
+            *p = (i % 640 / 4) as u8;
+        }
+        let mut part = Picture::default();
+        part.crop_from(&wide, 320, 240);
+        assert_eq!((part.width, part.height), (480, 360));
+        assert_eq!((part.y[0], part.y[479]), (20, 139));
+        part.crop_from(&Picture::new(100, 200), 320, 240);
+        assert_eq!((part.width, part.height), (100, 74));
     }
 
     #[test]

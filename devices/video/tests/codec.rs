@@ -65,6 +65,43 @@ fn the_rate_holds_over_ten_seconds_and_the_picture_is_good() {
     assert!(worst >= 28.0, "{worst} dB");
 }
 
+/// A still page of text: too much for one frame. It must become sharp, not begin anew for ever.
+#[test]
+fn a_still_page_of_text_becomes_sharp() {
+    let mut picture = pattern(0);
+    let mut state = 12_345u32;
+    for line in 0..8 {
+        for column in 0..36 {
+            for y in 0..14 {
+                for x in 0..8 {
+                    if x % 2 == 0 && y % 2 == 0 {
+                        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    }
+                    let ink = state >> 30 == 0 && x < 7;
+                    picture.y[(20 + line * 22 + y) * 320 + 16 + column * 8 + x] = if ink { 235 } else { 16 };
+                }
+            }
+        }
+    }
+    for fps in [10, 25] {
+        let config = EncoderConfig { fps, ..EncoderConfig::default() };
+        let (mut encoder, mut decoder) = (Encoder::new(config).unwrap(), Decoder::new().unwrap());
+        let (mut out, mut shown) = (Vec::new(), Picture::default());
+        let (mut keys, mut quality) = (0, 0.0);
+        for _ in 0..8 * fps {
+            let done = encoder.encode(&picture, false, &mut out).unwrap();
+            assert!(out.len() <= 8_000);
+            keys += u32::from(done.key);
+            if !out.is_empty() && decoder.decode(&out, &mut shown).unwrap() {
+                quality = psnr(&shown, &picture);
+            }
+        }
+        println!("{fps} frames/s: {keys} key frames, {quality:.1} dB after 8 s");
+        assert!(keys < 6, "{keys} key frames");
+        assert!(quality > 30.0, "{quality} dB");
+    }
+}
+
 /// Content that no prediction helps with: the rate control must leave frames out rather than exceed its rate.
 #[test]
 fn the_rate_holds_for_the_hardest_content() {
