@@ -1,7 +1,7 @@
 //! The buffer between the station's clock and a speaker's: a ring filled by [`Feeder`] at the station's
 //! pace and emptied by [`Drain`] at the device's. Knows no device and no clock.
 //!
-//! The feeder measures the fill, averaged over a second, and stretches the sound by at most half of a
+//! The feeder measures the fill, averaged over a second, and stretches the sound by at most a third of a
 //! percent to keep it at the target. Beyond that it drops whole blocks with a crossfade; the drain fades out
 //! when it runs dry and starts again when the target is reached. All of it is counted.
 
@@ -62,9 +62,11 @@ const TARGET: f64 = 0.040;
 const LONGEST_BLOCK: f64 = 0.150;
 /// Queue above the target at which new sound is dropped.
 const MARGIN: f64 = 0.160;
-/// Average of the fill and the control's stiffness: 20 ms too much shorten by 0.5 %.
+/// Average of the fill and the control's stiffness: 12 ms too much shorten by 0.3 %.
 const AVERAGE_SECONDS: f64 = 1.0;
 const GAIN: f64 = 0.25;
+/// Largest stretch: a third of a per cent is 5 cents, below what is heard as out of tune.
+const MOST_STRETCH: f64 = 0.003;
 /// Crossfade and fade-out.
 const FADE: f64 = 0.005;
 
@@ -104,7 +106,7 @@ impl Feeder {
         } else {
             self.error = 0.0;
         }
-        self.stretch = (-self.error * GAIN).clamp(-0.005, 0.005);
+        self.stretch = (-self.error * GAIN).clamp(-MOST_STRETCH, MOST_STRETCH);
         self.resampler.stretch(self.stretch);
         self.converted.clear();
         self.resampler.process(samples, &mut self.converted);

@@ -30,15 +30,25 @@ pub fn missing() -> Option<String> {
     (!lacking.is_empty()).then(|| format!("the virtual machine needs the packages {}", lacking.join(" ")))
 }
 
-/// Boots the image with our programs and gives the folder of results.
+/// The folder of results, ours alone until this is dropped.
+pub struct Results {
+    /// The folder.
+    pub folder: PathBuf,
+    _lock: File,
+}
+
+/// Boots the image with our programs and gives what it left.
 ///
 /// # Errors
 /// A reason to skip, as text, if the kernel cannot be had.
-pub fn run() -> Result<PathBuf, String> {
+pub fn run() -> Result<Results, String> {
     let root = fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the workspace");
     let scripts = root.join(".ci/vm");
     let folder = root.join("target/vm");
     fs::create_dir_all(&folder).expect("target/vm");
+    // Two runs of the tests on one tree: one after the other.
+    let lock = File::create(folder.join("lock")).expect("a lock file");
+    lock.lock().expect("a lock");
     let version = Command::new(scripts.join("kernel")).arg(&folder).stderr(Stdio::inherit()).output();
     let version = version.expect("bash");
     if !version.status.success() {
@@ -77,7 +87,7 @@ pub fn run() -> Result<PathBuf, String> {
             assert!(tar.expect("tar").success(), "the results cannot be unpacked");
             // Half a gigabyte of holes is no use to anybody.
             let _ = fs::remove_file(&disk);
-            return Ok(results);
+            return Ok(Results { folder: results, _lock: lock });
         }
         println!("the {attempt} boot did not end; its console:\n{text}");
     }
