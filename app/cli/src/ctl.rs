@@ -6,6 +6,7 @@ use session::ctl::{Client, CtlError};
 
 use crate::failure::Failure;
 use crate::options::{CtlArgs, CtlCommand};
+use crate::output::Voice;
 
 /// Does what `args` say.
 pub fn run(args: &CtlArgs) -> Result<(), Failure> {
@@ -13,7 +14,7 @@ pub fn run(args: &CtlArgs) -> Result<(), Failure> {
     let command = match args.what {
         CtlCommand::Status => {
             let snapshot = client.status().map_err(Failure::failed)?;
-            println!("{}", serde_json::to_string_pretty(&snapshot).map_err(Failure::failed)?);
+            Voice::stdout().line(&serde_json::to_string_pretty(&snapshot).map_err(Failure::failed)?);
             return Ok(());
         }
         CtlCommand::Stop => Command::Stop,

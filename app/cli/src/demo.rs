@@ -17,15 +17,17 @@ use crate::{output, signal};
 
 /// How long a station may take to say that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(20);
-/// Left out of the figures: connection, and the start of the cross-traffic. `docs/report.md` tells it.
-const WARMUP_S: f64 = 0.5;
 /// The recorded voice of the repository, where the program runs from a checkout.
 const VOICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/media/voice.wav");
 
 /// Runs the demo.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     signal::watch();
-    scenario(&args.scenario)?;
+    let warmup_s = scenario(&args.scenario)?.warmup.as_secs_f64();
+    output::check_writable(args.run.report.as_deref())?;
+    for dir in [&args.run.csv, &args.screenshots].into_iter().flatten() {
+        std::fs::create_dir_all(dir).map_err(Failure::writing(dir))?;
+    }
     let windowless = ["DISPLAY", "WAYLAND_DISPLAY"].iter().all(|v| std::env::var_os(v).is_none_or(|d| d.is_empty()));
     let headless = args.run.headless || windowless;
     let voice = output::Voice::beside(args.run.report.as_deref());
@@ -35,10 +37,11 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let place = Place::new()?;
     let begin = Instant::now();
     let mut stations = Stations::start(args, &place, headless)?;
-    let watched = stations.watch(args, headless, &voice);
+    voice.line(&format!("control: telehaptic ctl --socket {} status", stations.op_socket.display()));
+    let watched = stations.watch(args, warmup_s, headless, &voice);
     let ended = stations.end();
     watched.and(ended)?;
-    let report = joined(&place, begin.elapsed().as_secs_f64(), args)?;
+    let report = joined(&place, begin.elapsed().as_secs_f64(), warmup_s, args)?;
     if headless {
         voice.line(output::table(&report).trim_end());
     }
@@ -49,24 +52,16 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Where the processes leave what the report is made of; removed at the end.
-struct Place(PathBuf);
+struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Result<Place, Failure> {
-        let path = std::env::temp_dir().join(format!("telehaptic-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(Failure::writing(&path))?;
-        Ok(Place(path))
+        let folder = tempfile::Builder::new().prefix("telehaptic-demo-").tempdir();
+        folder.map(Place).map_err(Failure::writing(&std::env::temp_dir()))
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What cannot be removed from the temporary folder is the system's to remove.
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path().join(name)
     }
 }
 
@@ -96,8 +91,8 @@ impl Stations {
         Ok(Stations { top, emulator, op, op_socket: place.file("op.sock") })
     }
 
-    /// Until the time is over, somebody wants to end, or a process ends by itself (a window was closed).
-    fn watch(&mut self, args: &DemoArgs, headless: bool, voice: &output::Voice) -> Result<(), Failure> {
+    /// Until the time is over (what the figures leave out at the beginning comes on top), somebody wants to end, or a process ends by itself (a window was closed).
+    fn watch(&mut self, args: &DemoArgs, warmup_s: f64, headless: bool, voice: &output::Voice) -> Result<(), Failure> {
         let mut client: Option<Client> = None;
         let mut connected: Option<Instant> = None;
         let begin = Instant::now();
@@ -127,7 +122,7 @@ impl Stations {
             if Instant::now() >= next_line {
                 next_line += Duration::from_secs(1);
             }
-            let asked = args.run.seconds.map(|s| Duration::from_secs_f64(s + WARMUP_S));
+            let asked = args.run.seconds.map(|s| Duration::from_secs_f64(s + warmup_s));
             if asked.zip(connected).is_some_and(|(s, from)| from.elapsed() >= s) {
                 return Ok(());
             }
@@ -172,11 +167,11 @@ fn station_args(args: &DemoArgs, place: &Place, role: &str, headless: bool, own:
 }
 
 /// The report of all three.
-fn joined(place: &Place, wall_s: f64, args: &DemoArgs) -> Result<Report, Failure> {
+fn joined(place: &Place, wall_s: f64, warmup_s: f64, args: &DemoArgs) -> Result<Report, Failure> {
     let path = place.file("emulator.json");
     let text = std::fs::read_to_string(&path).map_err(|e| Failure::Failed(format!("{}: {e}", path.display())))?;
     let emulator: EmulatorReport = serde_json::from_str(&text).map_err(Failure::failed)?;
-    let options = MergeOptions { emulator: Some(emulator.cross_traffic), warmup_s: WARMUP_S };
+    let options = MergeOptions { emulator: Some(emulator.cross_traffic), warmup_s };
     let merged = merge(&place.file("op"), &place.file("top"), &options)?;
     if merged.dropped > 0 {
         eprintln!(

@@ -2,7 +2,9 @@
 
 use audio::DeviceKind;
 
+use crate::access::{self, Nodes};
 use crate::failure::Failure;
+use crate::output::Voice;
 
 /// Prints the devices of this machine.
 pub fn run() -> Result<(), Failure> {
@@ -18,6 +20,7 @@ pub fn run() -> Result<(), Failure> {
         }
         Err(error) => section("cameras (--camera)", Vec::new(), &error.to_string()),
     }
+    forbidden(&access::CAMERAS);
     let sound = audio::list();
     let rows = |kind: DeviceKind| {
         let of_kind = sound.iter().filter(|d| d.kind == kind);
@@ -25,6 +28,7 @@ pub fn run() -> Result<(), Failure> {
     };
     section("microphones (--mic)", rows(DeviceKind::Microphone), "none; --mic silence or file:PATH");
     section("speakers (--speaker)", rows(DeviceKind::Speaker), "none; --speaker none or file:PATH");
+    forbidden(&access::SOUND);
     Ok(())
 }
 
@@ -33,14 +37,22 @@ fn haptic_rows() -> Vec<[String; 3]> {
     haptic::list().into_iter().map(|d| [d.spec.clone(), d.name.clone(), usable(&d)]).collect()
 }
 
+/// What is there but not for this user.
+fn forbidden(nodes: &Nodes) {
+    if let Some(problem) = nodes.problem() {
+        Voice::stdout().line(&format!("  {problem}"));
+    }
+}
+
 fn section(title: &str, rows: Vec<[String; 3]>, otherwise: &str) {
-    println!("{title}");
+    let voice = Voice::stdout();
+    voice.line(title);
     if rows.is_empty() {
-        println!("  {otherwise}");
+        voice.line(&format!("  {otherwise}"));
     }
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let (first, second) = (width(0), width(1));
     for [argument, name, detail] in &rows {
-        println!("  {}", format!("{argument:first$}  {name:second$}  {detail}").trim_end());
+        voice.line(format!("  {argument:first$}  {name:second$}  {detail}").trim_end());
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use haptic::Ticker;
 use udp::{Clock, Socket};
 
+use crate::access;
 use crate::failure::Failure;
+use crate::output::Voice;
 
 /// How a check came out.
 enum Finding {
@@ -29,6 +31,7 @@ pub fn run() -> Result<(), Failure> {
         ("sound", sound()),
         ("display", display()),
     ];
+    let voice = Voice::stdout();
     let mut failed = 0;
     for (name, finding) in &checks {
         let (word, text) = match finding {
@@ -39,7 +42,7 @@ pub fn run() -> Result<(), Failure> {
                 ("FAIL", text)
             }
         };
-        println!("{word}  {name}: {text}");
+        voice.line(&format!("{word}  {name}: {text}"));
     }
     if failed == 0 { Ok(()) } else { Err(Failure::Failed(format!("{failed} of {} checks failed", checks.len()))) }
 }
@@ -103,25 +106,23 @@ fn haptic_devices() -> Finding {
 }
 
 fn cameras() -> Finding {
+    if let Some(problem) = access::CAMERAS.problem() {
+        return Fail(problem);
+    }
     match video::list() {
         Ok(list) if list.is_empty() => Warn("none; --camera scene works everywhere".into()),
-        Ok(list) => match list.iter().find(|c| std::fs::File::open(format!("/dev/video{}", c.index)).is_err()) {
-            Some(c) => Fail(format!("/dev/video{} cannot be opened: join the group 'video' and log in again", c.index)),
-            None => Fine(format!("{} found", list.len())),
-        },
+        Ok(list) => Fine(format!("{} found; `telehaptic devices` lists them", list.len())),
         Err(error) => Warn(error.to_string()),
     }
 }
 
 fn sound() -> Finding {
+    if let Some(problem) = access::SOUND.problem() {
+        return Fail(problem);
+    }
     let found = audio::list();
     if found.is_empty() {
-        let hint = if std::path::Path::new("/dev/snd").exists() {
-            "join the group 'audio' and log in again"
-        } else {
-            "--mic file:PATH and --speaker none work everywhere"
-        };
-        return Warn(format!("no microphone and no speaker; {hint}"));
+        return Warn("no microphone and no speaker; --mic file:PATH and --speaker none work everywhere".into());
     }
     Fine(format!("{} devices; `telehaptic devices` lists them", found.len()))
 }

@@ -16,6 +16,7 @@ const PRIORITY: i32 = 60;
 pub fn run(args: &EmulateArgs) -> Result<(), Failure> {
     signal::watch();
     let network = scenario(&args.scenario)?;
+    output::check_writable(args.report.as_deref())?;
     let mut emulator =
         Emulator::bind(args.listen, args.to, network, args.seed, Clock::start()).map_err(Failure::failed)?;
     let voice = output::Voice::beside(args.report.as_deref());

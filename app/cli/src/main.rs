@@ -2,6 +2,7 @@
 //!
 //! 0 done; 1 failed while running; 2 bad usage or configuration; 3 `--assert-qos` and a limit was broken.
 
+mod access;
 mod ctl;
 mod demo;
 mod devices;
@@ -13,6 +14,7 @@ mod output;
 mod signal;
 mod station;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,13 +23,19 @@ use clap::error::ErrorKind;
 use crate::failure::Failure;
 use crate::options::{Command, Options};
 
+/// What is logged without `RUST_LOG`. The window system warns of things that nobody can do anything about.
+const USUAL_LOG: &str = "warn,winit=error";
+
 fn main() -> ExitCode {
     let options = match Options::try_parse() {
         Ok(options) => options,
         Err(error) => return usage(&error),
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| USUAL_LOG.into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    if options.end_with_stdin {
+        signal::end_with_stdin();
+    }
     match run(options.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -55,7 +63,8 @@ fn usage(error: &clap::Error) -> ExitCode {
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        print!("{error}");
+        // A closed pipe is the reader's business.
+        let _ = write!(std::io::stdout(), "{error}");
         return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
     }
     let text = error.to_string();

@@ -23,6 +23,9 @@ use crate::failure::Failure;
     arg_required_else_help = true
 )]
 pub struct Options {
+    /// End when standard input does: how `demo` makes sure that nothing outlives it
+    #[arg(long, global = true, hide = true)]
+    pub end_with_stdin: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -285,7 +288,10 @@ impl StationArgs {
     /// The configuration: file first, then the command line.
     pub fn config(&self, role: Role) -> Result<StationConfig, Failure> {
         let mut config = match &self.run.config {
-            Some(path) => StationConfig { role, ..StationConfig::load(path)? },
+            // A file that is not there is a wrong command line, too.
+            Some(path) => {
+                StationConfig { role, ..StationConfig::load(path).map_err(|e| Failure::Usage(e.to_string()))? }
+            }
             None => StationConfig::new(role),
         };
         self.media.apply(&mut config);

@@ -20,6 +20,11 @@ impl Voice {
         Voice { to_stderr: report == Some(Path::new("-")) }
     }
 
+    /// Data for stdout, whatever else goes there.
+    pub fn stdout() -> Voice {
+        Voice { to_stderr: false }
+    }
+
     /// Prints a line.
     pub fn line(&self, text: &str) {
         // A closed pipe is the reader's business.
@@ -30,6 +35,15 @@ impl Voice {
             writeln!(out, "{text}").and_then(|()| out.flush())
         };
     }
+}
+
+/// Can the report be written there? Asked before a run, since afterwards is too late.
+pub fn check_writable(report: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = report.filter(|p| *p != Path::new("-")) else { return Ok(()) };
+    let existed = path.exists();
+    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(Failure::writing(path))?;
+    // A run that fails leaves no empty report.
+    if existed { Ok(()) } else { std::fs::remove_file(path).map_err(Failure::writing(path)) }
 }
 
 /// Writes JSON to the file, or to stdout for `-`.

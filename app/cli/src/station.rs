@@ -28,6 +28,7 @@ pub fn op(args: &OpArgs) -> Result<(), Failure> {
 
 fn run(mut config: StationConfig, args: &StationArgs) -> Result<(), Failure> {
     signal::watch();
+    output::check_writable(args.run.report.as_deref())?;
     let role = config.role;
     if !args.run.headless {
         gui::check_display().map_err(Failure::failed)?;
@@ -90,6 +91,10 @@ fn show(station: &Station, args: &StationArgs) -> Result<(), Failure> {
             Role::Top => gui::run_teleoperator(station, options),
         };
         closed.store(true, Ordering::Release);
+        if let Some(path) = args.screenshot.as_deref().filter(|p| !p.exists()) {
+            let after = args.screenshot_after;
+            tracing::warn!("no screenshot {}: the window was open for less than {after} s", path.display());
+        }
         done.map_err(Failure::failed)
     })
 }

@@ -67,9 +67,45 @@ fn broken_files_are_2_and_named_with_their_line() {
     expect(&["demo", "--headless", "--scenario", &scenario], 2, &["net.toml", "line"]);
     let missing = dir.path().join("none.toml");
     let missing = missing.to_str().unwrap();
-    let output = telehaptic(&["top", "--headless", "--config", missing]);
-    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
-    check("missing config", &output, output.status.code().unwrap(), &["none.toml"]);
+    expect(&["top", "--headless", "--config", missing], 2, &["none.toml"]);
+    expect(&["demo", "--headless", "--config", missing, "--seconds", "2"], 2, &["none.toml"]);
+    expect(&["demo", "--headless", "--scenario", missing], 2, &["none.toml"]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_1_before_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = dir.path().join("no/report.json");
+    let nowhere = nowhere.to_str().unwrap();
+    // Without an end of their own: a run that began would be ended by the timeout.
+    expect(&["demo", "--headless", "--report", nowhere], 1, &[nowhere, "folder"]);
+    expect(&["top", "--headless", "--listen", "127.0.0.1:0", "--report", nowhere], 1, &[nowhere, "folder"]);
+    let folder = dir.path().to_str().unwrap();
+    expect(&["op", TICKET, "--headless", "--report", folder], 1, &[folder]);
+    // A run that fails leaves no empty report behind.
+    let report = dir.path().join("report.json");
+    expect(&["op", "--headless", "--report", report.to_str().unwrap()], 2, &["ticket"]);
+    expect(
+        &["op", TICKET, "--headless", "--report", report.to_str().unwrap(), "--master", "replay:/no/such.csv"],
+        1,
+        &["/no/such.csv"],
+    );
+    assert!(!report.exists());
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_error() {
+    for args in [&["devices"][..], &["--help"]] {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_telehaptic"))
+            .args(args)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(process.stdout.take());
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {output:?}");
+    }
 }
 
 #[test]

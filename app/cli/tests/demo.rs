@@ -76,3 +76,20 @@ fn no_merge_keeps_k_at_1_and_asserted_limits_end_with_3() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("limits broken: backward haptic"), "{errors}");
 }
+
+#[test]
+fn what_a_scenario_calls_its_warm_up_is_left_out_and_comes_on_top() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("slow-start.toml");
+    std::fs::write(
+        &file,
+        "description = \"nothing in the way\"\nwarmup_ms = 2500\n[both]\nhops = [{ propagation_us = 5000 }]\n",
+    )
+    .unwrap();
+    let (report, _) = demo(&["--seconds", "2", "--scenario", file.to_str().unwrap()]);
+    assert!((4.0..6.0).contains(&report.seconds), "{}", report.seconds);
+    for channel in [&report.channels.backward, &report.channels.forward] {
+        // Two seconds of a thousand samples, and some more while the stations are told to end.
+        assert!((1_500..3_000).contains(&channel.haptic.sent), "{}", channel.haptic.sent);
+    }
+}

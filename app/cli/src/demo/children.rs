@@ -11,7 +11,8 @@ use crate::failure::Failure;
 /// How long a process may take to end in order.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One command of this program as a process of its own. Dropped, it is killed.
+/// One command of this program as a process of its own. Dropped, it is killed; if the demo dies in whatever way, the
+/// pipe to its standard input closes and it ends by itself.
 pub struct Child {
     name: &'static str,
     process: std::process::Child,
@@ -23,14 +24,9 @@ impl Child {
     pub fn start(name: &'static str, args: &[String]) -> Result<Child, Failure> {
         let program = std::env::current_exe().map_err(Failure::failed)?;
         let mut command = Command::new(program);
-        command.arg(name).args(args).stdin(Stdio::null()).stdout(Stdio::piped());
-        // SAFETY: prctl is allowed between fork and exec. The child is told to end if the demo dies in whatever way.
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                Ok(())
-            });
-        }
+        command.arg(name).args(args).arg("--end-with-stdin").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Ctrl-C at the terminal is for the demo alone, which then ends the three in the right order.
+        command.process_group(0);
         let mut process =
             command.spawn().map_err(|e| Failure::Failed(format!("cannot start telehaptic {name}: {e}")))?;
         let (sender, lines) = channel();
