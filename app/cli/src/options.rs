@@ -94,6 +94,9 @@ pub struct MediaArgs {
     pub mic: Option<SourceSpec>,
     #[arg(help = "Sound at the operator: device[:NAME], file:PATH (WAV) or none", long, value_name = "SINK")]
     pub speaker: Option<SinkSpec>,
+    /// No force on a device is longer, N [default: 3.3]
+    #[arg(long, value_name = "N")]
+    pub force_limit: Option<f32>,
     /// Size of the picture
     #[arg(long, value_name = "WxH", value_parser = size)]
     pub picture_size: Option<(usize, usize)>,
@@ -264,6 +267,7 @@ impl MediaArgs {
         set(&mut config.mic, &self.mic);
         set(&mut config.speaker, &self.speaker);
         set(&mut config.fps, &self.fps);
+        set(&mut config.force_limit, &self.force_limit);
         if let Some((width, height)) = self.picture_size {
             (config.width, config.height) = (width, height);
         }
@@ -280,6 +284,7 @@ impl MediaArgs {
         add("speaker", self.speaker.as_ref().map(ToString::to_string));
         add("picture-size", self.picture_size.map(|(w, h)| format!("{w}x{h}")));
         add("fps", self.fps.map(|n| n.to_string()));
+        add("force-limit", self.force_limit.map(|n| n.to_string()));
         args
     }
 }

@@ -44,6 +44,7 @@ fn wrong_usage_is_2_and_names_what_is_right() {
     expect(&["op", "--headless"], 2, &["ticket"]);
     expect(&["op", TICKET, "--headless", "--master", "joystick"], 2, &["joystick", "hid:VID:PID"]);
     expect(&["top", "--headless", "--camera", "webcam"], 2, &["webcam", "device:N"]);
+    expect(&["top", "--headless", "--force-limit", "900"], 2, &["force_limit", "50"]);
     expect(&["top", "--headless", "--seconds", "long"], 2, &["long", "seconds"]);
     expect(&["demo", "--headless", "--scenario", "paper/r9999"], 2, &["paper/r9999"]);
     expect(&["demo", "--headless", "--scenario", "moon"], 2, &["moon", "paper/rN"]);

@@ -74,8 +74,10 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
     let device_name = device.info().name.clone();
     let (pose_in, pose_out) = triple_buffer(&Pose::default());
     let side = match config.role {
-        Role::Op => Servo::master(device.as_ref(), now),
-        Role::Top => Servo::slave(device.as_ref(), Scene::new(SceneConfig::default()), pose_in, now),
+        Role::Op => Servo::master(device.as_ref(), config.force_limit, now),
+        Role::Top => {
+            Servo::slave(device.as_ref(), config.force_limit, Scene::new(SceneConfig::default()), pose_in, now)
+        }
     };
     let max_force = Servo::max_force(&side);
 

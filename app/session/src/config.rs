@@ -51,6 +51,9 @@ pub struct StationConfig {
     /// TOP: the device that acts, same grammar. Default `sim`: a mass that touches the scene.
     #[serde(deserialize_with = "text")]
     pub slave: DeviceSpec,
+    /// No force on the local device is longer, N, 0 to 50; the device's own limit holds too. Default 3.3. The peer's device has
+    /// a limit of its own.
+    pub force_limit: f32,
     /// TOP: source of pictures, `scene`, `device:N`, `file:PATH`, `pattern`. Default `scene`.
     #[serde(deserialize_with = "text")]
     pub camera: CameraSpec,
@@ -111,6 +114,7 @@ impl Default for StationConfig {
             fragment_size: 70,
             master: DeviceSpec::Sim,
             slave: DeviceSpec::Sim,
+            force_limit: 3.3,
             camera: CameraSpec::Scene,
             mic: SourceSpec::Silence,
             speaker: SinkSpec::None,
@@ -185,6 +189,7 @@ impl StationConfig {
         range("max_key_bytes", self.max_key_bytes as f64, 1_000.0, proto::MAX_FRAME as f64)?;
         range("audio_bytes", self.audio_bytes as f64, 20.0, MAX_AUDIO_BYTES as f64)?;
         range("answer_timeout_s", self.answer_timeout_s, 0.0, 86_400.0)?;
+        range("force_limit", f64::from(self.force_limit), 0.0, 50.0)?;
         range("silence_ms", self.silence_ms as f64, 60.0, 10_000.0)?;
         range("triggers.k_max", f64::from(self.triggers.k_max), 1.0, f64::from(proto::MAX_MERGE))?;
         range("triggers.ewma_weight", self.triggers.ewma_weight, 1e-6, 1.0)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use haptic::{
     ControlConfig, ControlStatus, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
-    Slave,
+    SafetyConfig, Slave,
 };
 use media::{Duration, Force, HapticSample, Instant, Motion, Position, Vector};
 use rtrb::Producer;
@@ -59,15 +59,21 @@ pub(crate) struct ServoState {
     late_us: [f64; 3],
 }
 
+/// The control's defaults with the user's limit of force.
+fn control(force_limit: f32) -> ControlConfig {
+    let default = ControlConfig::default();
+    ControlConfig { safety: SafetyConfig { max_force: force_limit, ..default.safety }, ..default }
+}
+
 impl Servo {
     /// Control of the operator's device.
-    pub fn master(device: &dyn HapticDevice, now: Instant) -> Side {
-        Side::Master(Box::new(Master::new(ControlConfig::default(), device.info(), now)))
+    pub fn master(device: &dyn HapticDevice, force_limit: f32, now: Instant) -> Side {
+        Side::Master(Box::new(Master::new(control(force_limit), device.info(), now)))
     }
 
     /// Control of the teleoperator's device in `scene`.
-    pub fn slave(device: &dyn HapticDevice, scene: Scene, pose: Input<Pose>, now: Instant) -> Side {
-        let control = Box::new(Slave::new(ControlConfig::default(), device.info(), now));
+    pub fn slave(device: &dyn HapticDevice, force_limit: f32, scene: Scene, pose: Input<Pose>, now: Instant) -> Side {
+        let control = Box::new(Slave::new(control(force_limit), device.info(), now));
         Side::Slave { control, scene: Box::new(scene), pose }
     }
 

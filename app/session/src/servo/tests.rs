@@ -46,8 +46,13 @@ impl Bench {
         let shared = Arc::new(Shared::default());
         let pulled = Arc::new(AtomicBool::new(false));
         let device = Box::new(Cable { device: SimDevice::new(SimConfig::default(), start), pulled: pulled.clone() });
-        let side =
-            Servo::slave(device.as_ref(), Scene::new(SceneConfig::default()), triple_buffer(&Pose::default()).0, start);
+        let side = Servo::slave(
+            device.as_ref(),
+            3.3,
+            Scene::new(SceneConfig::default()),
+            triple_buffer(&Pose::default()).0,
+            start,
+        );
         let (newest, newest_out) = triple_buffer(&None);
         let (samples_in, samples) = RingBuffer::new(8);
         let (slot_in, slot) = triple_buffer(&ServoSlot::default());
