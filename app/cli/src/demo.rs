@@ -162,6 +162,8 @@ fn station_args(args: &DemoArgs, place: &Place, role: &str, headless: bool, own:
         let name = if role == "op" { "operator.png" } else { "teleoperator.png" };
         list.push(format!("--screenshot={}", dir.join(name).display()));
         list.push(format!("--screenshot-after={}", args.screenshot_after));
+        // Side by side: a window that the other hides is not drawn.
+        list.push(format!("--window-at={}", if role == "op" { "0,0" } else { "1280,0" }));
     }
     list
 }

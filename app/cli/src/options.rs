@@ -129,6 +129,9 @@ pub struct StationArgs {
     /// Seconds before --screenshot
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     pub screenshot_after: f64,
+    /// Left upper corner of the window, X,Y
+    #[arg(long, value_name = "X,Y", value_parser = position, hide = true)]
+    pub window_at: Option<[f32; 2]>,
     /// Save pictures in this folder: a teleoperator those it encodes, an operator those it shows
     #[arg(long, value_name = "DIR")]
     pub dump_pictures: Option<PathBuf>,
@@ -242,6 +245,11 @@ pub enum CtlCommand {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_string())?;
     if (0.0..=1e7).contains(&seconds) { Ok(seconds) } else { Err("give 0 to 10000000 seconds".into()) }
+}
+
+fn position(text: &str) -> Result<[f32; 2], String> {
+    let parts = text.split_once(',').and_then(|(x, y)| Some([x.parse().ok()?, y.parse().ok()?]));
+    parts.ok_or_else(|| "give X,Y, such as 1280,0".into())
 }
 
 fn size(text: &str) -> Result<(usize, usize), String> {

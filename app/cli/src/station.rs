@@ -83,6 +83,7 @@ fn show(station: &Station, args: &StationArgs) -> Result<(), Failure> {
             station.command(Command::Stop);
         });
         let options = Window {
+            position: args.window_at,
             screenshot: args.screenshot.as_deref().map(|p: &Path| (p.to_owned(), args.screenshot_after)),
             close_when_ended: close.clone(),
         };

@@ -17,7 +17,8 @@ impl Display {
     /// `None` if this machine has no Xvfb.
     fn start() -> Option<Display> {
         // The server chooses a free number and writes it to its standard output.
-        let screen = format!("{}x{}x24", SIZE.0, SIZE.1);
+        // Room for both windows side by side: a window that another hides is not drawn.
+        let screen = format!("{}x{}x24", 2 * SIZE.0, SIZE.1);
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", &screen, "-nolisten", "tcp"])
             .stdout(Stdio::piped())

@@ -35,8 +35,11 @@ fn main() {
         _ => {}
     }
     let shot = args.next().map(|path| (path.into(), 1.5));
-    let options =
-        Options { close_when_ended: Arc::new((state.as_deref() == Some("closing")).into()), screenshot: shot };
+    let options = Options {
+        position: None,
+        close_when_ended: Arc::new((state.as_deref() == Some("closing")).into()),
+        screenshot: shot,
+    };
     let result = if role == "operator" { run_operator(&station, options) } else { run_teleoperator(&station, options) };
     if let Err(error) = result {
         eprintln!("error: {error}");

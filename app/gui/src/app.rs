@@ -45,6 +45,9 @@ fn open<S: StationHandle>(
     if let Ok(icon) = eframe::icon_data::from_png_bytes(ICON) {
         viewport = viewport.with_icon(icon);
     }
+    if let Some(position) = options.position {
+        viewport = viewport.with_position(position);
+    }
     let native = eframe::NativeOptions { viewport, ..Default::default() };
     let failure = Arc::new(Mutex::new(None));
     let app = App {

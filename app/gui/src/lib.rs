@@ -34,6 +34,9 @@ pub trait StationHandle {
 /// How a window behaves.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Left upper corner of the window on the screen, points; otherwise the window system's choice. A window that another hides
+    /// is not drawn.
+    pub position: Option<[f32; 2]>,
     /// Saves the window as a PNG file once it has been open for so many seconds.
     pub screenshot: Option<(PathBuf, f64)>,
     /// While true, the window closes as soon as the station has ended; otherwise it stays and says why. Set it for runs
