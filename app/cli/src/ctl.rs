@@ -32,7 +32,6 @@ fn connect(args: &CtlArgs) -> Result<Client, CtlError> {
     match (args.op, args.top) {
         (true, _) => Client::connect_role(Role::Op),
         (_, true) => Client::connect_role(Role::Top),
-        // Whichever runs, the operator's first.
-        _ => Client::connect_role(Role::Op).or_else(|_| Client::connect_role(Role::Top)),
+        _ => Client::connect_any(),
     }
 }

@@ -281,17 +281,45 @@ impl MediaArgs {
         }
     }
 
-    /// The same options as text, for a child process.
-    pub fn to_args(&self) -> Vec<String> {
+    /// Options that mean nothing at a station of this role: wrong usage, since the user expects them to act.
+    fn check(&self, role: Role) -> Result<(), Failure> {
+        let op_only = [("master", self.master.is_some()), ("speaker", self.speaker.is_some())];
+        let top_only = [
+            ("slave", self.slave.is_some()),
+            ("camera", self.camera.is_some()),
+            ("mic", self.mic.is_some()),
+            ("picture-size", self.picture_size.is_some()),
+            ("fps", self.fps.is_some()),
+        ];
+        let (other, command): (&[_], _) = match role {
+            Role::Op => (&top_only, "top"),
+            Role::Top => (&op_only, "op"),
+        };
+        match other.iter().find(|(_, given)| *given) {
+            Some((name, _)) => {
+                Err(Failure::Usage(format!("--{name} belongs to the other station: give it to `telehaptic {command}`")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The same options as text, for the station of this role as a child process.
+    pub fn to_args(&self, role: Role) -> Vec<String> {
         let mut args = Vec::new();
         let mut add = |name: &str, value: Option<String>| args.extend(value.map(|v| format!("--{name}={v}")));
-        add("master", self.master.as_ref().map(ToString::to_string));
-        add("slave", self.slave.as_ref().map(ToString::to_string));
-        add("camera", self.camera.as_ref().map(ToString::to_string));
-        add("mic", self.mic.as_ref().map(ToString::to_string));
-        add("speaker", self.speaker.as_ref().map(ToString::to_string));
-        add("picture-size", self.picture_size.map(|(w, h)| format!("{w}x{h}")));
-        add("fps", self.fps.map(|n| n.to_string()));
+        match role {
+            Role::Op => {
+                add("master", self.master.as_ref().map(ToString::to_string));
+                add("speaker", self.speaker.as_ref().map(ToString::to_string));
+            }
+            Role::Top => {
+                add("slave", self.slave.as_ref().map(ToString::to_string));
+                add("camera", self.camera.as_ref().map(ToString::to_string));
+                add("mic", self.mic.as_ref().map(ToString::to_string));
+                add("picture-size", self.picture_size.map(|(w, h)| format!("{w}x{h}")));
+                add("fps", self.fps.map(|n| n.to_string()));
+            }
+        }
         add("force-limit", self.force_limit.map(|n| n.to_string()));
         args
     }
@@ -307,6 +335,7 @@ impl StationArgs {
             }
             None => StationConfig::new(role),
         };
+        self.media.check(role)?;
         self.media.apply(&mut config);
         if let Some(scheme) = self.run.scheme {
             config.scheme = scheme;

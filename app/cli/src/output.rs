@@ -164,8 +164,14 @@ fn cross_row(name: &str, c: &CrossReport) -> String {
     )
 }
 
-/// With `--assert-qos`: an error that names every medium that is not compliant.
+/// With `--assert-qos`: an error that names every medium that is not compliant, or says that nothing was measured.
 pub fn assert_qos(report: &Report) -> Result<(), Failure> {
+    let channels = [&report.channels.backward, &report.channels.forward];
+    if channels.iter().all(|c| c.haptic.delivered == 0) {
+        return Err(Failure::failed(
+            "--assert-qos: no haptic sample arrived on either channel, so nothing was measured; let the stations connect first",
+        ));
+    }
     let mut broken = Vec::new();
     for (name, channel) in [("backward", &report.channels.backward), ("forward", &report.channels.forward)] {
         for medium in Medium::ALL {

@@ -42,6 +42,8 @@ fn wrong_usage_is_2_and_names_what_is_right() {
     expect(&["op", "127.0.0.1:9", "--headless"], 2, &["ticket", "telehaptic top"]);
     expect(&["op", "127.0.0.1:9/xyz", "--headless"], 2, &["ticket", "telehaptic top"]);
     expect(&["op", "--headless"], 2, &["ticket"]);
+    expect(&["op", TICKET, "--headless", "--camera", "scene"], 2, &["--camera", "telehaptic top"]);
+    expect(&["top", "--headless", "--master", "sim"], 2, &["--master", "telehaptic op"]);
     expect(&["op", TICKET, "--headless", "--master", "joystick"], 2, &["joystick", "hid:VID:PID"]);
     expect(&["top", "--headless", "--camera", "webcam"], 2, &["webcam", "device:N"]);
     expect(&["top", "--headless", "--force-limit", "900"], 2, &["force_limit", "50"]);
@@ -119,6 +121,11 @@ fn what_is_not_there_is_1_and_named() {
     expect(&with(&["--mic", "file:/no/such.wav"]), 1, &["/no/such.wav"]);
     expect(&with(&["--mic", "device:no such card"]), 1, &["no such card"]);
     expect(&["op", TICKET, "--headless", "--speaker", "device:no such card"], 1, &["no such card"]);
+    if !std::fs::read_to_string("/proc/asound/cards").is_ok_and(|cards| cards.contains('[')) {
+        // Without any card the sound library has much to say of its own: none of it is ours.
+        expect(&with(&["--mic", "device"]), 1, &["microphone", "--mic silence"]);
+        expect(&["op", TICKET, "--headless", "--speaker", "device"], 1, &["speaker", "--speaker none"]);
+    }
     expect(&["op", TICKET, "--headless", "--master", "replay:/no/such.csv"], 1, &["/no/such.csv"]);
 }
 
@@ -168,5 +175,11 @@ fn a_wrong_token_meets_silence_and_ends_with_1() {
 
 #[test]
 fn ctl_without_a_station_is_1() {
+    let output = Command::new(env!("CARGO_BIN_EXE_telehaptic"))
+        .args(["ctl", "status"])
+        .env("XDG_RUNTIME_DIR", "/no/such/folder")
+        .output()
+        .unwrap();
+    check("ctl", &output, 1, &["op.sock", "top.sock"]);
     expect(&["ctl", "--socket", "/no/such.sock", "status"], 1, &["/no/such.sock", "telehaptic top"]);
 }

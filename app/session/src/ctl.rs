@@ -46,6 +46,9 @@ pub enum CtlError {
     /// No socket, or nobody behind it. Start the station, or name its socket.
     #[error("no station runs here: nothing answers at {path} (start `telehaptic top` or `telehaptic op` first)", path = .0.display())]
     NoStation(PathBuf),
+    /// Neither station's usual socket answers.
+    #[error("no station runs here: nothing answers at {op} or {top} (start `telehaptic top` or `telehaptic op` first, or name its --socket)", op = .0.display(), top = .1.display())]
+    NoneRuns(PathBuf, PathBuf),
     /// The socket belongs to someone else. Run as the user who started the station.
     #[error("{path} belongs to another user: run as the user who started the station", path = .0.display())]
     Forbidden(PathBuf),
@@ -96,6 +99,18 @@ impl Client {
     /// As [`Client::connect`].
     pub fn connect_role(role: Role) -> Result<Client, CtlError> {
         Client::connect(&default_socket(role))
+    }
+
+    /// Connects to the operator at its usual place, or if none runs to the teleoperator.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_any() -> Result<Client, CtlError> {
+        match (Client::connect_role(Role::Op), Client::connect_role(Role::Top)) {
+            (Ok(client), _) | (Err(CtlError::NoStation(_)), Ok(client)) => Ok(client),
+            (Err(CtlError::NoStation(op)), Err(CtlError::NoStation(top))) => Err(CtlError::NoneRuns(op, top)),
+            (Err(CtlError::NoStation(_)), Err(error)) | (Err(error), _) => Err(error),
+        }
     }
 
     /// The station as it is now.

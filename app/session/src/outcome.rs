@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use media::{Medium, Role};
+use media::{Instant, Medium, Role};
 use proto::meter::MediumMeter;
 use proto::report::{ChannelReport, Channels, Clock, MediumReport, MergeReport, Report, SCHEMA, WireReport};
 use proto::stats::{ReceiveStats, Stats, TransmitStats};
@@ -25,11 +25,13 @@ pub struct Outcome {
     pub trace_dir: Option<PathBuf>,
 }
 
-/// The report of a lone station after `seconds`.
-pub(crate) fn report(config: &StationConfig, net: &NetSlot, servo: &ServoSlot, seconds: f64) -> Report {
+/// The report of a lone station that ran for `seconds` until `end`.
+pub(crate) fn report(config: &StationConfig, net: &NetSlot, servo: &ServoSlot, end: Instant, seconds: f64) -> Report {
     let stats = &net.stats;
-    let sent = transmitted(config.role, &stats.transmit, seconds);
-    let received = received(config.role, &stats.receive, seconds);
+    // Waiting for the first peer is no part of any rate.
+    let connected_s = stats.connected_at.map_or(0.0, |at| end.saturating_since(at).as_secs_f64());
+    let sent = transmitted(config.role, &stats.transmit, connected_s);
+    let received = received(config.role, &stats.receive, connected_s);
     let channels = match config.role {
         Role::Op => Channels { backward: received, forward: sent },
         Role::Top => Channels { backward: sent, forward: received },

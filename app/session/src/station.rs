@@ -150,7 +150,7 @@ impl Station {
             writer.finish(&self.info(&net, &servo, end, seconds))?;
         }
         Ok(Outcome {
-            report: outcome::report(&self.config, &net, &servo, seconds),
+            report: outcome::report(&self.config, &net, &servo, end, seconds),
             snapshot: self.snapshot.get(),
             trace_dir: self.config.trace_dir.clone(),
         })

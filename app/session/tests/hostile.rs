@@ -48,15 +48,19 @@ fn drain(endpoint: &mut Endpoint, now: Instant, mut packet: impl FnMut(&[u8])) -
     events
 }
 
-/// Both endpoints say what they have until nothing is left.
-fn exchange(op: &mut Endpoint, top: &mut Endpoint, now: Instant) {
+/// Both endpoints say what they have until nothing is left; the session of the second.
+fn exchange(op: &mut Endpoint, top: &mut Endpoint, now: Instant) -> u32 {
+    let mut session = 0;
     for _ in 0..4 {
         let (mut a, mut b) = (Vec::new(), Vec::new());
         drain(op, now, |p| a.push(p.to_vec()));
         drain(top, now, |p| b.push(p.to_vec()));
+        session =
+            b.iter().filter_map(|bytes| Message::parse(bytes)).map(|(h, _)| h.session).next_back().unwrap_or(session);
         a.iter().for_each(|bytes| top.handle(now, Input::Datagram { from: OP_AT, bytes }));
         b.iter().for_each(|bytes| op.handle(now, Input::Datagram { from: TOP_AT, bytes }));
     }
+    session
 }
 
 fn station(role: Role, seed: u64, now: Instant) -> Endpoint {
@@ -69,14 +73,18 @@ fn resident_kib() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A well-formed control message with absurd numbers, half of the time with the right token.
-fn control(random: &mut Random, bytes: &mut Vec<u8>) {
+/// A well-formed control message with absurd numbers, half of the time with the right token, and half of these in the
+/// right session and newer than all before, so that it is heard: the peer's clock leaps by hours to and fro.
+fn control(random: &mut Random, session: u32, number: u64, bytes: &mut Vec<u8>) {
+    let heard = random.below(2) == 0;
+    let hours = (1 + number % 3) * 3_600_000_000_000;
     let header = ControlHeader {
-        sequence: random.absurd() as u32,
+        sequence: if heard { 1_000 + number as u32 } else { random.absurd() as u32 },
         ack: random.next() as u32,
         token: if random.below(2) == 0 { TOKEN } else { Token([0; 16]) },
-        session: random.below(3) as u32,
-        sent_at: random.absurd(),
+        session: if heard { session } else { random.below(3) as u32 },
+        sent_at: if heard { hours } else { random.absurd() },
+        unsent: random.absurd() as u32,
     };
     let message = match random.below(5) {
         0 => Message::Hello(Hello {
@@ -92,7 +100,7 @@ fn control(random: &mut Random, bytes: &mut Vec<u8>) {
                 lost: u32::MAX,
                 late: random.next() as u32,
                 delay: [u16::MAX, 0, 1, 2],
-                jitter: u16::MAX,
+                jitter: [u16::MAX; 2],
             }; 3],
         ),
         2 => Message::EmergencyStop(true),
@@ -177,7 +185,7 @@ fn ten_million_hostile_datagrams() {
     let mut op = station(Role::Op, 1, Instant::ZERO);
     let mut top = station(Role::Top, 2, Instant::ZERO);
     op.handle(Instant::ZERO, Input::Command(Command::Connect(TOP_AT)));
-    exchange(&mut op, &mut top, Instant::ZERO);
+    let session = exchange(&mut op, &mut top, Instant::ZERO);
     assert!(op.stats(Instant::ZERO).connected && top.stats(Instant::ZERO).connected);
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut now = Instant::ZERO;
@@ -199,7 +207,7 @@ fn ten_million_hostile_datagrams() {
         bytes.clear();
         match random.below(4) {
             0 => bytes.extend((0..random.below(120)).map(|_| random.next() as u8).collect::<Vec<_>>()),
-            1 => control(&mut random, &mut bytes),
+            1 => control(&mut random, session, i, &mut bytes),
             _ => mutated(&mut random, &packets, &mut bytes),
         }
         if i % 7 == 0 {

@@ -9,6 +9,7 @@ mod output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use alsa::Output;
 use cpal::traits::{DeviceTrait, HostTrait};
 use cpal::{BufferSize, ErrorKind, SampleFormat, StreamConfig, SupportedBufferSize};
 
@@ -20,7 +21,7 @@ use crate::{AudioError, DeviceKind, FoundDevice, RATE};
 /// The devices that can be given after `device:`. ALSA's many aliases of one card are left out, and so are its
 /// `null` devices, which have no clock. Empty if there is no sound system.
 pub fn list() -> Vec<FoundDevice> {
-    let Ok(devices) = cpal::default_host().devices() else {
+    let Ok(devices) = quiet_host().devices() else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -53,6 +54,14 @@ fn is_alias(found: &[FoundDevice], entry: &FoundDevice) -> bool {
     numeric && found.iter().any(|f| f.kind == entry.kind && f.detail == entry.detail && f.name != entry.name)
 }
 
+/// The sound system; what ALSA's library has to complain about on this thread stays out of stderr, since every failure is
+/// told in words of our own.
+fn quiet_host() -> cpal::Host {
+    // Without the handler all is as well, only less quiet.
+    let _ = Output::local_error_handler();
+    cpal::default_host()
+}
+
 fn identifier(device: &cpal::Device) -> String {
     device.id().map(|id| id.id().to_owned()).unwrap_or_default()
 }
@@ -68,7 +77,7 @@ const fn words(kind: DeviceKind) -> (&'static str, &'static str) {
 fn find(kind: DeviceKind, wanted: Option<&str>) -> Result<(cpal::Device, String), AudioError> {
     let (what, instead) = words(kind);
     let not_found = || AudioError::NotFound { what, name: wanted.unwrap_or("default").to_owned(), instead };
-    let host = cpal::default_host();
+    let host = quiet_host();
     let device = match wanted {
         None if kind == DeviceKind::Microphone => host.default_input_device(),
         None => host.default_output_device(),

@@ -139,7 +139,7 @@ impl ForceGuard {
         Permit { engagement, freshness, reason, off: false }
     }
 
-    /// Passes `want` through the ramp, the watchdog's fade, the clamp and the slew limit, in this order. Zero, at once,
+    /// Passes `want` through the clamp, the ramp with the watchdog's fade, and the slew limit, in this order. Zero, at once,
     /// if the permit is off or `want` is not finite.
     pub fn limit(&mut self, now: Instant, permit: &Permit, want: Force) -> Limited {
         let elapsed_ms = self.last_at.map_or(0.0, |last| now.saturating_since(last).as_secs_f32() * 1e3);

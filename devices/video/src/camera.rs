@@ -1,15 +1,16 @@
 //! Cameras through V4L2: the only file that names nokhwa. Each camera has a thread of its own, since the driver blocks; the newest
 //! picture wins.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use media::Instant;
-use nokhwa::Camera as Driver;
 use nokhwa::pixel_format::RgbFormat;
 use nokhwa::utils::{ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType};
+use nokhwa::{Buffer, Camera as Driver};
 
 use crate::error::VideoError;
 use crate::picture::Picture;
@@ -17,6 +18,8 @@ use crate::source::PictureSource;
 
 /// How long a camera may take to open.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
+/// Damaged pictures in a row after which a camera counts as lost. One or two are common when a stream begins.
+const MOST_DAMAGED: u32 = 25;
 
 /// A camera of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,9 +129,18 @@ fn capture(index: usize, size: (usize, usize), fps: u32, shared: &Shared, opened
     }
     let mut rgb = Vec::new();
     let [mut full, mut part, mut scaled] = [(); 3].map(|()| Picture::default());
+    let mut damaged = 0;
     while !shared.stop.load(Ordering::Acquire) {
-        match take(&mut driver, &mut rgb) {
+        let decoded = match driver.frame() {
+            Ok(buffer) => decode(&buffer, &mut rgb),
+            Err(error) => {
+                damaged = MOST_DAMAGED;
+                Err(error.to_string())
+            }
+        };
+        match decoded {
             Ok((width, height)) => {
+                damaged = 0;
                 full.set_rgb(width, height, &rgb);
                 part.crop_from(&full, size.0, size.1);
                 scaled.scale_from(&part, size.0, size.1);
@@ -137,6 +149,7 @@ fn capture(index: usize, size: (usize, usize), fps: u32, shared: &Shared, opened
                     newest.fresh = true;
                 }
             }
+            Err(_) if damaged < MOST_DAMAGED => damaged += 1,
             Err(why) => {
                 if let Ok(mut newest) = shared.newest.lock() {
                     newest.fault = Some(why);
@@ -186,13 +199,18 @@ fn closest(offered: &[CameraFormat], (width, height): (usize, usize), fps: u32) 
     offered.iter().filter_map(|f| Some((cost(f)?, *f))).min_by_key(|(cost, _)| *cost).map(|(_, f)| f)
 }
 
-fn take(driver: &mut Driver, rgb: &mut Vec<u8>) -> Result<(usize, usize), String> {
-    let buffer = driver.frame().map_err(|e| e.to_string())?;
+/// Turns what the driver gave into RGB; tells its size.
+fn decode(buffer: &Buffer, rgb: &mut Vec<u8>) -> Result<(usize, usize), String> {
     let resolution = buffer.resolution();
     let (width, height) = (resolution.width() as usize, resolution.height() as usize);
     rgb.resize(width * height * 3, 0);
-    buffer.decode_image_to_buffer::<RgbFormat>(rgb).map_err(|e| e.to_string())?;
-    Ok((width, height))
+    // The JPEG library below reports damage by unwinding: that would end the thread without a word. The buffer is
+    // written anew as a whole, so nothing half done is seen.
+    match catch_unwind(AssertUnwindSafe(|| buffer.decode_image_to_buffer::<RgbFormat>(rgb))) {
+        Ok(Ok(())) => Ok((width, height)),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(cause) => Err(cause.downcast_ref::<String>().cloned().unwrap_or_else(|| "a damaged picture".into())),
+    }
 }
 
 #[cfg(test)]
@@ -221,5 +239,17 @@ mod tests {
         assert_eq!(closest(&offered, (1920, 1080), 25), Some(offered[0]));
         assert_eq!(closest(&offered[5..], (320, 240), 10), None);
         assert_eq!(closest(&[], (320, 240), 10), None);
+    }
+
+    #[test]
+    fn damaged_pictures_are_errors_and_nothing_worse() {
+        let mut rgb = Vec::new();
+        let mut try_one = |bytes: &[u8], format| decode(&Buffer::new(Resolution::new(64, 48), bytes, format), &mut rgb);
+        // A marker that no JPEG has: the library unwinds.
+        let unknown_marker = [0xff, 0xd8, 0xff, 0xf8, 0, 2];
+        assert!(try_one(&unknown_marker, FrameFormat::MJPEG).unwrap_err().contains("0xf8"));
+        assert!(try_one(&[], FrameFormat::MJPEG).is_err());
+        assert!(try_one(&[128; 100], FrameFormat::YUYV).is_err());
+        assert_eq!(try_one(&[128; 64 * 48 * 2], FrameFormat::YUYV), Ok((64, 48)));
     }
 }

@@ -15,6 +15,8 @@ const RESYNC_AFTER: u32 = 200;
 pub struct Arrivals {
     deadline: u64,
     tick: Duration,
+    /// Numbers follow the clock: one every `tick`.
+    paced: bool,
     newest: Option<(u64, Instant)>,
     /// Where the first number is to be sought.
     hint: u64,
@@ -35,8 +37,8 @@ pub enum Arrival {
     TooLate,
     /// Its number cannot be.
     Implausible,
-    /// The sender's numbers began anew here; what was pending is void.
-    Restarted { first: u64 },
+    /// The sender's numbers began anew here; what was pending is void, and so many of it are lost.
+    Restarted { first: u64, lost: u64 },
 }
 
 impl Arrivals {
@@ -46,6 +48,7 @@ impl Arrivals {
         Arrivals {
             deadline: deadline.clamp(1, MEMORY / 2),
             tick,
+            paced: true,
             newest: None,
             hint: 0,
             judged: 0,
@@ -54,12 +57,16 @@ impl Arrivals {
         }
     }
 
-    /// Forgets everything; the next number is near `hint`.
-    pub fn reset(&mut self, hint: u64) {
+    /// Forgets everything; the next number is near `hint`. `paced`: numbers follow the clock, as ticks do and packet
+    /// numbers of a sender that skips do not. How many of the old numbers are lost.
+    pub fn reset(&mut self, hint: u64, paced: bool) -> u64 {
+        let lost = self.newest.map_or(0, |(newest, _)| self.judge(newest));
         self.hint = hint;
+        self.paced = paced;
         self.newest = None;
         self.implausible = 0;
         self.seen.fill(0);
+        lost
     }
 
     /// A packet of `count` numbers from `low` (16 bits) on arrived at `now`.
@@ -69,17 +76,18 @@ impl Arrivals {
             self.begin(now, first, count);
             return Arrival::New { first, reordered: false, lost: 0 };
         };
-        let expected = newest + (now.saturating_since(at).as_nanos() / self.tick.as_nanos().max(1)) as u64;
+        let elapsed = (now.saturating_since(at).as_nanos() / self.tick.as_nanos().max(1)) as u64;
+        let expected = if self.paced { newest + elapsed } else { newest };
         let delta = i64::from(low.wrapping_sub(expected as u16) as i16);
         let first = expected.saturating_add_signed(delta);
-        if delta.unsigned_abs() > PLAUSIBLE {
+        if self.paced && delta.unsigned_abs() > PLAUSIBLE {
             self.implausible += 1;
             if self.implausible < RESYNC_AFTER {
                 return Arrival::Implausible;
             }
-            self.reset(first);
+            let lost = self.reset(first, self.paced);
             self.begin(now, first, count);
-            return Arrival::Restarted { first };
+            return Arrival::Restarted { first, lost };
         }
         self.implausible = 0;
         if first < self.judged {

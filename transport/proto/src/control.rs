@@ -7,9 +7,11 @@ use crate::config::{MAX_MERGE, Scheme, Token};
 use crate::wire::{FLAG_CONTROL, VERSION};
 
 /// Bytes before the body.
-pub const CONTROL_HEADER: usize = 38;
+pub const CONTROL_HEADER: usize = 42;
+/// Where token and session stand: what a peer shows to be heard.
+pub const SHOWN: core::ops::Range<usize> = 10..30;
 /// Largest control datagram that is sent; longer ones are read as far as they are understood.
-pub const MAX_CONTROL: usize = CONTROL_HEADER + 66;
+pub const MAX_CONTROL: usize = CONTROL_HEADER + 72;
 
 /// What every control message carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +26,9 @@ pub struct ControlHeader {
     pub session: u32,
     /// The sender's full time, ns on its own clock.
     pub sent_at: u64,
+    /// Ticks of the sender that left in no packet since it started (modulo 2^32): nobody listened, or its servo stood
+    /// still. Their numbers are missing in the stream, but they are not lost.
+    pub unsent: u32,
 }
 
 /// A control message.
@@ -62,7 +67,7 @@ pub struct Hello {
     pub common_clock_epoch: Option<i64>,
 }
 
-/// Receiver statistics of one medium since the session began.
+/// Receiver statistics of one medium: counts since the session began, delays and jitter since the receiver started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediumStatistics {
     /// Received.
@@ -73,8 +78,8 @@ pub struct MediumStatistics {
     pub late: u32,
     /// Mean, median, 99th percentile and maximum of the delay in 10 us, 65535: more or unknown.
     pub delay: [u16; 4],
-    /// Jitter (sample), us, 65535: more or unknown.
-    pub jitter: u16,
+    /// Jitter, of packets and of samples, us, 65535: more or unknown.
+    pub jitter: [u16; 2],
 }
 
 impl Message {
@@ -91,9 +96,9 @@ impl Message {
         }
     }
 
-    /// Does the sender repeat it until it is acknowledged?
+    /// Does the sender repeat it until it is acknowledged? Whoever says goodbye does not stay for the answer.
     pub fn asks_for_ack(&self) -> bool {
-        !matches!(self, Message::Ack | Message::Hello(_) | Message::Statistics(_))
+        !matches!(self, Message::Ack | Message::Hello(_) | Message::Statistics(_) | Message::Goodbye)
     }
 
     /// Appends the datagram to `out`.
@@ -105,6 +110,7 @@ impl Message {
         out.extend_from_slice(&header.token.0);
         out.extend_from_slice(&header.session.to_be_bytes());
         out.extend_from_slice(&header.sent_at.to_be_bytes());
+        out.extend_from_slice(&header.unsent.to_be_bytes());
         match self {
             Message::Hello(h) => {
                 out.push(match h.role {
@@ -123,7 +129,7 @@ impl Message {
                     for n in [m.delivered, m.lost, m.late] {
                         out.extend_from_slice(&n.to_be_bytes());
                     }
-                    for n in m.delay.into_iter().chain([m.jitter]) {
+                    for n in m.delay.into_iter().chain(m.jitter) {
                         out.extend_from_slice(&n.to_be_bytes());
                     }
                 }
@@ -147,6 +153,7 @@ impl Message {
             token: Token(r.take()?),
             session: u32::from_be_bytes(r.take()?),
             sent_at: u64::from_be_bytes(r.take()?),
+            unsent: u32::from_be_bytes(r.take()?),
         };
         let message = match kind {
             1 => Message::Hello(Hello {
@@ -174,7 +181,7 @@ impl Message {
                     (m.delivered, m.lost, m.late) = (long()?, long()?, long()?);
                     let mut short = || Some(u16::from_be_bytes(r.take()?));
                     m.delay = [short()?, short()?, short()?, short()?];
-                    m.jitter = short()?;
+                    m.jitter = [short()?, short()?];
                 }
                 Message::Statistics(media)
             }
@@ -225,7 +232,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn header() -> ControlHeader {
-        ControlHeader { sequence: 7, ack: 9, token: Token([3; 16]), session: 0xdead_beef, sent_at: u64::MAX - 5 }
+        ControlHeader {
+            sequence: 7,
+            ack: 9,
+            token: Token([3; 16]),
+            session: 0xdead_beef,
+            sent_at: u64::MAX - 5,
+            unsent: 0xfeed_0001,
+        }
     }
 
     #[test]
@@ -237,7 +251,7 @@ mod tests {
             fragment_size: 70,
             common_clock_epoch: Some(-4),
         };
-        let statistics = MediumStatistics { delivered: 1, lost: 2, late: 3, delay: [4, 5, 6, 8], jitter: 7 };
+        let statistics = MediumStatistics { delivered: 1, lost: 2, late: 3, delay: [4, 5, 6, 8], jitter: [7, 9] };
         for message in [
             Message::Hello(hello),
             Message::Hello(Hello { role: Role::Op, common_clock_epoch: None, ..hello }),

@@ -18,6 +18,7 @@ pub struct Endpoint {
     link: Link,
     sender: Sender,
     receiver: Receiver,
+    connected_at: Option<Instant>,
     events: Events,
 }
 
@@ -37,6 +38,7 @@ impl Endpoint {
             link: Link::new(&config, (session ^ (session >> 31)) as u32, now),
             sender: Sender::new(&config),
             receiver: Receiver::new(&config),
+            connected_at: (!config.control).then_some(now),
             events: Events::with_capacity(256),
             config,
         }
@@ -86,7 +88,7 @@ impl Endpoint {
         if !self.config.control {
             return None;
         }
-        self.link.set_next_tick(self.sender.next_tick());
+        self.link.set_ticks(self.sender.next_tick(), self.sender.unsent());
         let receiver = &self.receiver;
         let (to, header, message) = self.link.poll(now, || receiver.statistics())?;
         message.emit(&header, buf);
@@ -116,6 +118,7 @@ impl Endpoint {
     pub fn stats(&self, now: Instant) -> Stats {
         let mut stats = Stats {
             connected: !self.config.control || self.link.peer().is_some(),
+            connected_at: self.connected_at,
             silent: self.link.is_silent(),
             peer: self.link.peer(),
             scheme: self.sender.scheme(),
@@ -156,22 +159,24 @@ impl Endpoint {
         match self.link.on_control(now, from, &header, message) {
             Heard::Foreign => self.receiver.on_foreign(),
             Heard::Nothing => {}
-            Heard::Connected { session, address, hello, sent_at } => {
-                self.receiver.reset(hello.next_tick);
+            Heard::Connected { address, header, hello } => {
+                self.connected_at.get_or_insert(now);
+                self.receiver.reset(hello.next_tick, header.unsent);
                 self.sender.reset();
-                self.receiver.on_peer_time(now, sent_at);
+                self.receiver.on_peer_time(now, header.sent_at);
                 if let (Some(ours), Some(theirs)) = (self.config.common_clock_epoch, hello.common_clock_epoch) {
                     // Time t of the peer is t + theirs on the machine's clock, and t + theirs - ours on ours.
                     self.receiver.set_exact_offset(ours.wrapping_sub(theirs));
                 }
-                self.events.push_back(Event::Connected { session, address });
+                self.events.push_back(Event::Connected { session: header.session, address });
                 if self.config.role == media::Role::Top && hello.scheme != self.sender.scheme() {
                     self.use_scheme(hello.scheme);
                     self.events.push_back(Event::SchemeChanged(hello.scheme));
                 }
             }
-            Heard::Said { message, sent_at, moved, resumed } => {
-                self.receiver.on_peer_time(now, sent_at);
+            Heard::Said { message, header, moved, resumed } => {
+                self.receiver.on_peer_time(now, header.sent_at);
+                self.receiver.on_unsent(header.unsent);
                 if moved {
                     self.events.push_back(Event::Moved(from));
                 }
@@ -215,7 +220,7 @@ impl Endpoint {
             }
             Command::RequestKeyFrame => self.receiver.need_key_frame(),
             Command::EmergencyStop(on) => self.link.say(now, Message::EmergencyStop(on)),
-            Command::Goodbye => self.link.leave(),
+            Command::Goodbye => self.link.leave(now),
         }
     }
 

@@ -17,6 +17,9 @@ const REPEAT_AFTER: Duration = Duration::from_millis(120);
 const COPIES: usize = 8;
 /// Time between receiver statistics.
 const STATISTICS_EVERY: Duration = Duration::from_secs(1);
+/// Goodbyes said, and the time between them: whoever leaves does not stay for an acknowledgement.
+const GOODBYES: u8 = 3;
+const GOODBYE_EVERY: Duration = Duration::from_millis(10);
 /// A peer silent for this long gets no more data until it is heard: a sender without feedback must stop.
 const DORMANT_AFTER: Duration = Duration::from_secs(5);
 
@@ -37,7 +40,10 @@ pub struct Link {
     peer: Option<Peer>,
     /// Messages that wait for an acknowledgement: key frame, scheme, emergency stop.
     pending: [Option<Pending>; 3],
-    goodbye_to: Option<Address>,
+    leaving: Option<Leaving>,
+    /// Session of the peer that said goodbye last: what else it says is no news.
+    gone: Option<u32>,
+    unsent: u32,
     ack_due: u32,
     acknowledge: bool,
     statistics_at: Instant,
@@ -61,6 +67,13 @@ struct Pending {
     due: Instant,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    to: Address,
+    copies: u8,
+    due: Instant,
+}
+
 /// What a datagram or the passing of time means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Heard {
@@ -69,9 +82,9 @@ pub enum Heard {
     /// Old news.
     Nothing,
     /// A peer is there, a new one or one that began anew.
-    Connected { session: u32, address: Address, hello: Hello, sent_at: u64 },
+    Connected { address: Address, header: ControlHeader, hello: Hello },
     /// Our peer says this for the first time. `moved`: from a new address; `resumed`: after silence.
-    Said { message: Message, sent_at: u64, moved: bool, resumed: bool },
+    Said { message: Message, header: ControlHeader, moved: bool, resumed: bool },
 }
 
 impl Link {
@@ -95,7 +108,9 @@ impl Link {
             answer_to: None,
             peer: None,
             pending: [None; 3],
-            goodbye_to: None,
+            leaving: None,
+            gone: None,
+            unsent: 0,
             ack_due: 0,
             acknowledge: false,
             statistics_at: now,
@@ -147,7 +162,9 @@ impl Link {
         {
             return self.on_new_hello(now, from, header, hello);
         }
-        let Some(mut peer) = known else { return Heard::Foreign };
+        let Some(mut peer) = known else {
+            return if self.gone == Some(header.session) { Heard::Nothing } else { Heard::Foreign };
+        };
         let newer = header.sequence.wrapping_sub(peer.newest) as i32 > 0;
         if peer.address != from && !newer {
             // An old message repeated from elsewhere must not move the stream.
@@ -155,10 +172,6 @@ impl Link {
         }
         if matches!(message, Message::Hello(_)) && self.role == Role::Top {
             self.answer_to = Some(from);
-        }
-        if message.asks_for_ack() {
-            self.ack_due = header.sequence;
-            self.acknowledge = true;
         }
         for slot in &mut self.pending {
             if header.ack != 0 && slot.is_some_and(|p| p.sequences.contains(&header.ack)) {
@@ -168,16 +181,21 @@ impl Link {
         if !newer {
             return Heard::Nothing;
         }
+        // Only what is acted on is acknowledged: an overtaken message comes again under a new sequence.
+        if message.asks_for_ack() {
+            self.ack_due = header.sequence;
+            self.acknowledge = true;
+        }
         let moved = peer.address != from;
         let resumed = peer.silent;
         peer = Peer { address: from, newest: header.sequence, heard_at: now, silent: false, ..peer };
         self.peer = Some(peer);
         if message == Message::Goodbye {
-            self.peer = None;
-            self.pending = [None; 3];
+            self.forget();
+            self.gone = Some(header.session);
             self.hello_at = self.target.map(|_| now + HELLO_EVERY);
         }
-        Heard::Said { message, sent_at: header.sent_at, moved, resumed }
+        Heard::Said { message, header: *header, moved, resumed }
     }
 
     fn on_new_hello(&mut self, now: Instant, from: Address, header: &ControlHeader, hello: Hello) -> Heard {
@@ -186,6 +204,7 @@ impl Link {
         if hello.role != self.role.peer() || !expected || busy {
             return Heard::Foreign;
         }
+        self.forget();
         self.peer = Some(Peer {
             address: from,
             session: header.session,
@@ -193,12 +212,11 @@ impl Link {
             heard_at: now,
             silent: false,
         });
-        self.pending = [None; 3];
         self.statistics_at = now + STATISTICS_EVERY;
         if self.role == Role::Top {
             self.answer_to = Some(from);
         }
-        Heard::Connected { session: header.session, address: from, hello, sent_at: header.sent_at }
+        Heard::Connected { address: from, header: *header, hello }
     }
 
     /// Says `message` until it is acknowledged; a newer one of its kind takes its place.
@@ -214,12 +232,21 @@ impl Link {
         }
     }
 
-    /// Says goodbye once, and is without a peer from then on.
-    pub fn leave(&mut self) {
-        self.goodbye_to = self.peer.take().map(|p| p.address);
+    /// Says goodbye (three times within 20 ms, against loss), and is without a peer from then on.
+    pub fn leave(&mut self, now: Instant) {
+        self.leaving = self.peer.map(|p| Leaving { to: p.address, copies: GOODBYES, due: now });
+        self.gone = self.peer.map(|p| p.session);
         self.target = None;
         self.hello_at = None;
+        self.forget();
+    }
+
+    /// The peer is gone, and all that was to be said to it.
+    fn forget(&mut self) {
+        self.peer = None;
         self.pending = [None; 3];
+        self.ack_due = 0;
+        self.acknowledge = false;
     }
 
     /// The scheme that a hello tells from now on.
@@ -227,9 +254,10 @@ impl Link {
         self.hello.scheme = scheme;
     }
 
-    /// The next tick that a hello tells.
-    pub fn set_next_tick(&mut self, tick: u64) {
-        self.hello.next_tick = tick;
+    /// The next tick, which a hello tells, and how many ticks were never sent, which every message tells.
+    pub fn set_ticks(&mut self, next: u64, unsent: u32) {
+        self.hello.next_tick = next;
+        self.unsent = unsent;
     }
 
     /// Notices silence; true when it begins.
@@ -249,7 +277,11 @@ impl Link {
         now: Instant,
         statistics: impl FnOnce() -> [MediumStatistics; 3],
     ) -> Option<(Address, ControlHeader, Message)> {
-        if let Some(to) = self.goodbye_to.take() {
+        if let Some(leaving) = self.leaving.as_mut().filter(|l| l.due <= now) {
+            let Leaving { to, copies, .. } = *leaving;
+            leaving.due = now + GOODBYE_EVERY;
+            leaving.copies -= 1;
+            self.leaving.take_if(|_| copies == 1);
             return Some(self.message(now, to, Message::Goodbye));
         }
         if let Some(to) = self.answer_to.take() {
@@ -293,6 +325,7 @@ impl Link {
             token: self.token,
             session: self.session,
             sent_at: now.as_nanos(),
+            unsent: self.unsent,
         };
         (to, header, m)
     }
@@ -301,7 +334,7 @@ impl Link {
     pub fn poll_timeout(&self) -> Option<Timeout> {
         let mut next = None;
         let mut note = |at, reason| next = Timeout::min(next, Some(Timeout { at, reason }));
-        if let Some(at) = self.hello_at {
+        for at in self.hello_at.into_iter().chain(self.leaving.map(|l| l.due)) {
             note(at, Reason::Control);
         }
         if let Some(peer) = self.peer.filter(|p| !p.silent) {

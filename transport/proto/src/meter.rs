@@ -55,19 +55,32 @@ impl MediumMeter {
         if let Some(last) = self.last_sample_ns
             && packet_start
         {
-            self.sample_change_ns += delay.abs_diff(last);
+            self.sample_change_ns = self.sample_change_ns.saturating_add(delay.abs_diff(last));
         }
         self.last_sample_ns = Some(delay);
     }
 
     /// A packet (frame) arrived with this network delay. An unknown constant in all of them does no harm.
     pub fn on_packet(&mut self, network_delay_ns: i64) {
-        self.packet_changes.add(network_delay_ns.clamp(-ABSURD_NS, ABSURD_NS));
+        self.packet_changes.add(network_delay_ns);
+    }
+
+    /// What comes now is of another peer or over another clock: the step to it is no jitter.
+    pub fn on_new_peer(&mut self) {
+        self.packet_changes.last = None;
+        self.last_sample_ns = None;
     }
 
     /// `count` will never arrive.
     pub fn on_lost(&mut self, count: u64) {
-        self.lost += count;
+        self.lost = self.lost.saturating_add(count);
+    }
+
+    /// Takes up to `count` losses back: those samples were never sent. How many.
+    pub fn on_never_sent(&mut self, count: u64) -> u64 {
+        let count = count.min(self.lost);
+        self.lost -= count;
+        count
     }
 
     /// Number delivered so far.
@@ -82,7 +95,7 @@ impl MediumMeter {
 
     /// Samples or frames given to the transport.
     fn sent(&self) -> u64 {
-        self.sent.max(self.delivered + self.lost)
+        self.sent.max(self.delivered.saturating_add(self.lost))
     }
 
     /// The figures; absolute delays are known to plus or minus `bound_ms`.
@@ -148,7 +161,9 @@ struct Changes {
 impl Changes {
     fn add(&mut self, value: i64) {
         if let Some(last) = self.last.replace(value) {
-            self.sum += value.abs_diff(last);
+            // The values may hold any constant, so only their change can be absurd.
+            let change = value.wrapping_sub(last).unsigned_abs().min(ABSURD_NS as u64);
+            self.sum = self.sum.saturating_add(change);
             self.count += 1;
         }
     }
@@ -183,7 +198,7 @@ impl Histogram {
 
     fn add(&mut self, ns: i64) {
         let at = bucket(ns);
-        self.buckets[at] += 1;
+        self.buckets[at] = self.buckets[at].saturating_add(1);
         self.used = if self.used.is_empty() { at..at + 1 } else { self.used.start.min(at)..self.used.end.max(at + 1) };
         self.count += 1;
         self.sum_ns += i128::from(ns);
@@ -297,5 +312,36 @@ mod tests {
             m.on_delivered(Some(d), true);
         }
         assert_eq!(m.report(Some(0.0)).late, 2);
+    }
+
+    /// Clocks that leap to and fro for weeks must not end the thread that measures.
+    #[test]
+    fn absurd_changes_saturate() {
+        let mut m = MediumMeter::new(Medium::Haptic.limits());
+        for i in 0..3_000_000u64 {
+            let delay = if i % 2 == 0 { i64::MAX } else { i64::MIN };
+            m.on_packet(delay);
+            m.on_delivered(Some(delay), true);
+        }
+        m.on_lost(u64::MAX);
+        m.on_lost(1);
+        let r = m.report(Some(0.0));
+        assert!(!r.compliant && r.jitter_ms.unwrap().sample > 1e6);
+    }
+
+    #[test]
+    fn a_constant_in_all_delays_changes_no_jitter_and_a_new_peer_adds_none() {
+        for constant in [0, i64::MAX / 2, i64::MIN / 2] {
+            let mut m = MediumMeter::new(Medium::Haptic.limits());
+            for d in [10, 20, 12] {
+                m.on_packet(constant + d * 1_000_000);
+                m.on_delivered(Some(d * 1_000_000), true);
+            }
+            m.on_new_peer();
+            m.on_packet(5_000_000);
+            m.on_delivered(Some(5_000_000), true);
+            let jitter = m.report(Some(0.0)).jitter_ms.unwrap();
+            assert!((jitter.packet - 9.0).abs() < 1e-9 && (jitter.sample - 18.0 / 4.0).abs() < 1e-9, "{jitter:?}");
+        }
     }
 }

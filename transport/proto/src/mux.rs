@@ -126,12 +126,14 @@ impl Mux {
         }
     }
 
-    /// Drops everything that waits (the peer is another). Frame numbers go on.
-    pub fn clear(&mut self) {
+    /// Drops everything that waits (the peer is another, or nobody listens); how many fragments. Frame numbers go on.
+    pub fn clear(&mut self) -> u64 {
+        let dropped = self.ready.iter().chain([&self.open]).map(|p| u64::from(p.k)).sum();
         self.open.clear();
         self.ready.clear();
         self.audio.clear();
         self.video.clear();
+        dropped
     }
 
     /// Bytes of audio waiting.

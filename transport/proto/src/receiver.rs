@@ -19,6 +19,8 @@ const TICK_NS: i64 = 1_000_000;
 const ABSURD_NS: i64 = 1 << 60;
 /// No session has so many ticks: 8900 years.
 const ABSURD_TICK: u64 = 1 << 48;
+/// Where packet numbers begin for us: so far from zero that an older one can be told.
+const FIRST_PACKET: u64 = 1 << 20;
 /// A key frame is asked for again after this: time for the request, the frame's 8 kB and two delays.
 const KEY_AGAIN: Duration = Duration::from_millis(400);
 
@@ -37,13 +39,28 @@ pub struct Receiver {
     peer_clock: PeerClock,
     offsets: OffsetEstimator,
     notification: Notification,
-    /// The newest packet: tick of its last sample, and when the peer sent it.
-    newest: Option<(u64, PeerTime)>,
+    newest: Option<Newest>,
     meters: [MediumMeter; 3],
+    /// Delivered, lost and late of each medium when this session began.
+    before: [[u64; 3]; 3],
+    /// Ticks that the peer says it never sent, and how many of them are yet to be taken from the losses.
+    unsent: (u32, u64),
+    /// The peer's next tick when it said hello.
+    first_expected: u64,
     recent: Recent,
     wants_key: bool,
     key_asked: Option<Instant>,
     counters: ReceiveStats,
+}
+
+/// The newest packet.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    /// Tick of its last sample.
+    tick: u64,
+    /// When the peer sent it.
+    sent_at: PeerTime,
+    received_at: Instant,
 }
 
 /// Running means for the display.
@@ -73,6 +90,9 @@ impl Receiver {
             notification: Notification::NONE,
             newest: None,
             meters: Medium::ALL.map(|m| MediumMeter::new(m.limits())),
+            before: [[0; 3]; 3],
+            unsent: (0, 0),
+            first_expected: 0,
             recent: Recent::default(),
             wants_key: false,
             key_asked: None,
@@ -80,9 +100,16 @@ impl Receiver {
         }
     }
 
-    /// The peer is another; its next tick is `next_tick`. Counters and meters go on.
-    pub fn reset(&mut self, next_tick: u64) {
-        self.arrivals.reset(next_tick.min(ABSURD_TICK));
+    /// The peer is another; its next tick is `next_tick`, and `unsent` ticks before it left in no packet. Counters and
+    /// meters go on.
+    pub fn reset(&mut self, next_tick: u64, unsent: u32) {
+        let lost = self.arrivals.reset(next_tick.min(ABSURD_TICK), true);
+        self.on_lost(lost);
+        self.skipping = false;
+        self.unsent = (unsent, 0);
+        self.first_expected = next_tick;
+        self.meters.iter_mut().for_each(MediumMeter::on_new_peer);
+        self.before = self.counts();
         self.reassembly.reset();
         self.playout.reset();
         self.sync = AvSync::default();
@@ -114,6 +141,20 @@ impl Receiver {
         self.counters.garbage += 1;
     }
 
+    /// The peer told how many of its ticks were never sent: their numbers are missing, but not lost.
+    pub fn on_unsent(&mut self, total: u32) {
+        let more = total.wrapping_sub(self.unsent.0);
+        if more as i32 > 0 {
+            self.unsent = (total, self.unsent.1.saturating_add(u64::from(more)));
+            self.on_lost(0);
+        }
+    }
+
+    fn on_lost(&mut self, count: u64) {
+        self.meters[0].on_lost(count);
+        self.unsent.1 -= self.meters[0].on_never_sent(self.unsent.1);
+    }
+
     /// The peer told its full time.
     pub fn on_peer_time(&mut self, now: Instant, sent_at: u64) {
         if sent_at < ABSURD_NS as u64 {
@@ -142,18 +183,18 @@ impl Receiver {
         };
         let header = packet.header;
         if header.packet_number.is_some() != self.skipping {
-            self.skipping = !self.skipping;
-            self.arrivals.reset(0);
-            self.reassembly.reset();
+            self.change_numbering(now);
         }
         let k = u64::from(header.k);
         let (number, count) = header.packet_number.map_or((header.index, k), |n| (n, 1));
         let (number, reordered) = match self.arrivals.on_packet(now, number, count) {
             Arrival::New { first, reordered, lost } => {
-                self.meters[0].on_lost(lost);
+                self.on_lost(lost);
                 (first, reordered)
             }
-            Arrival::Restarted { first } => {
+            Arrival::Restarted { first, lost } => {
+                self.on_lost(lost);
+                self.unsent.1 = 0;
                 self.reassembly.reset();
                 self.playout.reset();
                 (first, false)
@@ -173,13 +214,19 @@ impl Receiver {
         };
         self.counters.packets += 1;
         self.counters.wire_bytes += bytes.len() as u64 + LOWER_HEADERS;
-        let first = if self.skipping { self.unwrap_index(header.index) } else { number };
+        let first = if self.skipping { self.unwrap_index(now, header.index) } else { number };
+        if self.newest.is_none() {
+            // Ticks between the hello and the first packet leave no gap, so nothing is to be taken back for them.
+            let before = first.saturating_sub(self.first_expected);
+            let known = before.min(self.unsent.1);
+            self.unsent = (self.unsent.0.wrapping_add((before - known) as u32), self.unsent.1 - known);
+        }
         let sent_at = self.peer_clock.unwrap(now, header.sent);
         let inbound = (now.as_nanos() as i64).wrapping_sub(sent_at.as_nanos());
         if reordered {
             self.counters.reordered += 1;
         } else {
-            self.newest = Some((first + k - 1, sent_at));
+            self.newest = Some(Newest { tick: first + k - 1, sent_at, received_at: now });
             self.counters.k = header.k;
             self.notification =
                 Notification { transit: clock::transit(now, header.sent), index: header.index & NOTIFIED_MASK };
@@ -194,9 +241,24 @@ impl Receiver {
         Some((!reordered).then_some((header.notification, inbound)))
     }
 
-    /// Skipping schemes: the full tick nearest to the newest.
-    fn unwrap_index(&self, low: u16) -> u64 {
-        let near = self.newest.map_or(u64::from(low), |n| n.0);
+    /// The peer begins or ends to skip samples on purpose: other numbers count from here on.
+    fn change_numbering(&mut self, now: Instant) {
+        self.skipping = !self.skipping;
+        let hint = if self.skipping { FIRST_PACKET } else { self.expected_tick(now).unwrap_or(0) };
+        let lost = self.arrivals.reset(hint, !self.skipping);
+        self.on_lost(lost);
+        self.reassembly.reset();
+    }
+
+    /// The peer's tick now, less the delay.
+    fn expected_tick(&self, now: Instant) -> Option<u64> {
+        let newest = self.newest?;
+        Some(newest.tick + (now.saturating_since(newest.received_at).as_nanos() / TICK_NS as u128) as u64)
+    }
+
+    /// Skipping schemes: the full tick nearest to the one expected.
+    fn unwrap_index(&self, now: Instant, low: u16) -> u64 {
+        let near = self.expected_tick(now).unwrap_or(u64::from(low));
         near.saturating_add_signed(i64::from(low.wrapping_sub(near as u16) as i16))
     }
 
@@ -300,20 +362,28 @@ impl Receiver {
         self.reassembly.recycle(payload);
     }
 
+    fn counts(&self) -> [[u64; 3]; 3] {
+        self.meters.each_ref().map(|m| {
+            let report = m.report(Some(0.0));
+            [report.delivered, report.lost, report.late]
+        })
+    }
+
     /// Receiver statistics for the peer.
     pub fn statistics(&self) -> [MediumStatistics; 3] {
         let known = self.offsets.bound().is_some();
-        self.meters.each_ref().map(|meter| {
+        let session = core::array::from_fn::<_, 3, _>(|i| (&self.meters[i], self.before[i]));
+        session.map(|(meter, [delivered, lost, late])| {
             let report = meter.report(Some(0.0));
-            let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+            let count = |total: u64, before: u64| u32::try_from(total.saturating_sub(before)).unwrap_or(u32::MAX);
             let scaled = |v: f64| v.clamp(0.0, 65_535.0) as u16;
             let delay = report.delay_ms.filter(|_| known);
             MediumStatistics {
-                delivered: count(report.delivered),
-                lost: count(report.lost),
-                late: count(report.late),
+                delivered: count(report.delivered, delivered),
+                lost: count(report.lost, lost),
+                late: count(report.late, late),
                 delay: delay.map_or([u16::MAX; 4], |d| [d.mean, d.p50, d.p99, d.max].map(|ms| scaled(ms * 100.0))),
-                jitter: report.jitter_ms.map_or(u16::MAX, |j| scaled(j.sample * 1000.0)),
+                jitter: report.jitter_ms.map_or([u16::MAX; 2], |j| [j.packet, j.sample].map(|ms| scaled(ms * 1000.0))),
             }
         })
     }
@@ -352,7 +422,7 @@ impl Receiver {
 struct FrameSink<'a> {
     now: Instant,
     offset: Option<i64>,
-    newest: Option<(u64, PeerTime)>,
+    newest: Option<Newest>,
     trace: bool,
     meters: &'a mut [MediumMeter; 3],
     sync: &'a mut AvSync,
@@ -362,11 +432,11 @@ struct FrameSink<'a> {
 
 impl FrameSink<'_> {
     fn take(&mut self, frame: Assembled) {
-        let Some((newest_tick, newest_sent)) = self.newest else { return };
+        let Some(newest) = self.newest else { return };
         let Assembled { medium, header, number, missing, payload, received_at } = frame;
         // The frame was taken at some tick before the newest, on the peer's clock as many milliseconds ago.
-        let ticks_ago = (newest_tick as u16).wrapping_sub(header.tick) & ((1 << FrameHeader::TICK_BITS) - 1);
-        let taken_at = newest_sent.offset(-i64::from(ticks_ago) * TICK_NS);
+        let ticks_ago = (newest.tick as u16).wrapping_sub(header.tick) & ((1 << FrameHeader::TICK_BITS) - 1);
+        let taken_at = newest.sent_at.offset(-i64::from(ticks_ago) * TICK_NS);
         let captured_at = taken_at.offset(-i64::from(header.age) * FrameHeader::AGE_MS as i64 * TICK_NS);
         let raw = (received_at.as_nanos() as i64).wrapping_sub(taken_at.as_nanos());
         let meter = &mut self.meters[medium as usize];

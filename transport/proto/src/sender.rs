@@ -30,10 +30,14 @@ pub struct Sender {
     packetizer: Packetizer,
     sent: SentLog,
     next_tick: u64,
+    /// Ticks that left in no packet.
+    unsent: u64,
     last_sample: Option<HapticSample>,
     traced_start: bool,
     key_requested: Option<Instant>,
     peer_statistics: Option<[MediumStatistics; 3]>,
+    /// Delivered, lost and late as the peers of past sessions told last.
+    past: [[u64; 3]; 3],
     counters: TransmitStats,
 }
 
@@ -53,20 +57,32 @@ impl Sender {
             packetizer: Packetizer::new(config.scheme, config.triggers),
             sent: SentLog::new(),
             next_tick: 0,
+            unsent: 0,
             last_sample: None,
             traced_start: false,
             key_requested: None,
             peer_statistics: None,
+            past: [[0; 3]; 3],
             counters: TransmitStats::default(),
         }
     }
 
     /// The peer is another: nothing that waits is for it. Ticks and frame numbers go on.
     pub fn reset(&mut self) {
-        self.mux.clear();
+        self.drop_waiting();
         self.sent.reset();
         self.packetizer.reset();
-        self.peer_statistics = None;
+        for (past, told) in self.past.iter_mut().zip(self.peer_statistics.take().unwrap_or_default()) {
+            let told = [told.delivered, told.lost, told.late];
+            past.iter_mut().zip(told).for_each(|(past, told)| *past += u64::from(told));
+        }
+    }
+
+    /// Fragments that wait will not leave.
+    fn drop_waiting(&mut self) {
+        let dropped = self.mux.clear();
+        self.counters.haptic_sent -= dropped;
+        self.unsent += dropped;
     }
 
     /// The servo's sample of `tick`. `open`: somebody listens.
@@ -76,6 +92,8 @@ impl Sender {
             return;
         }
         if !open {
+            self.drop_waiting();
+            self.unsent += tick + 1 - self.next_tick;
             self.next_tick = tick + 1;
             self.last_sample = None;
             return;
@@ -88,7 +106,10 @@ impl Sender {
                     self.fragment(now, index, last, events);
                 }
             }
-            _ if missed > 0 => self.mux.flush(),
+            _ if missed > 0 => {
+                self.unsent += missed;
+                self.mux.flush();
+            }
             _ => {}
         }
         self.fragment(now, tick, sample, events);
@@ -201,6 +222,11 @@ impl Sender {
         self.packetizer.scheme()
     }
 
+    /// Ticks so far that left in no packet: nobody listened, or the servo stood still (modulo 2^32).
+    pub fn unsent(&self) -> u32 {
+        self.unsent as u32
+    }
+
     /// The tick expected next.
     pub fn next_tick(&self) -> u64 {
         self.next_tick
@@ -217,7 +243,7 @@ impl Sender {
         if let Some(peer) = &self.peer_statistics {
             for (i, medium) in Medium::ALL.into_iter().enumerate() {
                 if medium == Medium::Haptic || self.with_media {
-                    media[i] = Some(peer_report(medium, sent[i], &peer[i], bound_ms));
+                    media[i] = Some(peer_report(medium, sent[i], self.past[i], &peer[i], bound_ms));
                 }
             }
         }
@@ -239,20 +265,29 @@ impl Sender {
 
 /// A report from what the peer told of its receipts. It tells no distribution, so the clock's bound is weighed
 /// against the 99th percentile: at most 1 % late is what compliance means.
-fn peer_report(medium: Medium, sent: u64, peer: &MediumStatistics, bound_ms: Option<f64>) -> MediumReport {
+fn peer_report(
+    medium: Medium,
+    sent: u64,
+    past: [u64; 3],
+    peer: &MediumStatistics,
+    bound_ms: Option<f64>,
+) -> MediumReport {
     let limits = medium.limits();
-    let (delivered, lost, late) = (u64::from(peer.delivered), u64::from(peer.lost), u64::from(peer.late));
+    let told = [peer.delivered, peer.lost, peer.late].map(u64::from);
+    let [delivered, lost, late] = core::array::from_fn(|i| past[i] + told[i]);
     let counted = (delivered + lost).max(1) as f64;
     let loss_percent = 100.0 * lost as f64 / counted;
     let over_limit_percent = 100.0 * late as f64 / counted;
     let known = delivered > 0 && peer.delay[0] != u16::MAX;
     let ms = |v: u16| f64::from(v) / 100.0;
     let [mean, p50, p99, max] = peer.delay.map(ms);
-    let sample = f64::from(peer.jitter) / 1000.0;
+    let [packet, sample] = peer.jitter.map(|us| f64::from(us) / 1000.0);
+    let jitter_broken = known && sample > limits.jitter_ms;
     let loss_broken = loss_percent > limits.loss_percent;
-    let compliant = known && over_limit_percent < 1.0 && !loss_broken && sample <= limits.jitter_ms;
+    let compliant = known && over_limit_percent < 1.0 && !loss_broken && !jitter_broken;
     let verdict = match bound_ms {
         _ if loss_broken => Verdict::Fail,
+        Some(_) if jitter_broken => Verdict::Fail,
         Some(bound) if compliant && p99 + bound <= limits.delay_ms => Verdict::Pass,
         Some(bound) if known && !compliant && p99 - bound > limits.delay_ms => Verdict::Fail,
         _ => Verdict::Unknown,
@@ -265,7 +300,7 @@ fn peer_report(medium: Medium, sent: u64, peer: &MediumStatistics, bound_ms: Opt
         loss_percent,
         over_limit_percent,
         delay_ms: known.then_some(DelaySummary { mean, p50, p99, max }),
-        jitter_ms: known.then_some(JitterSummary { packet: sample, sample }),
+        jitter_ms: known.then_some(JitterSummary { packet, sample }),
         limits: limits.into(),
         compliant,
         verdict,

@@ -9,6 +9,8 @@ use crate::report::MediumReport;
 pub struct Stats {
     /// A peer with the right token is there.
     pub connected: bool,
+    /// When the first one came.
+    pub connected_at: Option<media::Instant>,
     /// Nothing valid from it for a while.
     pub silent: bool,
     /// Where it is.

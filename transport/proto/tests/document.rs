@@ -92,10 +92,11 @@ fn control_messages() {
         ("6..10", "acknowledgement"),
         ("10..26", "token"),
         ("26..30", "session"),
+        ("30..38", "time"),
     ] {
         assert!(DOCUMENT.contains(&format!("| {bytes} | {field} |")), "{bytes} {field}");
     }
-    assert_eq!(row(s, &range(30..CONTROL_HEADER))[1], "time");
+    assert_eq!(row(s, &range(38..CONTROL_HEADER))[1], "unsent");
     // Every field at its documented place.
     let header = ControlHeader {
         sequence: 0x0102_0304,
@@ -103,6 +104,7 @@ fn control_messages() {
         token: Token([9; 16]),
         session: 0x0a0b_0c0d,
         sent_at: 0x1112_1314_1516_1718,
+        unsent: 0x1a1b_1c1d,
     };
     let mut bytes = Vec::new();
     Message::Statistics([MediumStatistics::default(); 3]).emit(&header, &mut bytes);
@@ -112,6 +114,7 @@ fn control_messages() {
     assert_eq!(bytes[10..26], [9; 16]);
     assert_eq!(bytes[26..30], [10, 11, 12, 13]);
     assert_eq!(bytes[30..38], [0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18]);
+    assert_eq!(bytes[38..42], [0x1a, 0x1b, 0x1c, 0x1d]);
     assert_eq!(bytes.len(), MAX_CONTROL);
     for (message, name) in [
         (Message::Ack, "acknowledgement"),

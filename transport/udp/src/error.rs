@@ -14,6 +14,16 @@ pub enum UdpError {
         /// What the system said.
         source: io::Error,
     },
+    /// Datagrams cannot be passed on to this address from the socket that listens.
+    #[error("cannot pass datagrams on from {listen} to {to}: {why}")]
+    Target {
+        /// The address listened on.
+        listen: SocketAddr,
+        /// The address asked for.
+        to: SocketAddr,
+        /// What is wrong with it, and the remedy.
+        why: &'static str,
+    },
     /// The system refused a socket or a wait: out of file descriptors or memory.
     #[error("the network thread cannot go on: {0}; close other programs and start again")]
     System(#[from] io::Error),

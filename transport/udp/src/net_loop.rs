@@ -75,11 +75,10 @@ impl NetLoop {
             let stopping = stop.load(Ordering::Acquire);
             for _ in 0..BATCH {
                 let Some(datagram) = self.socket.receive(&mut packet)? else { break };
-                if !datagram.truncated {
-                    let input = Input::Datagram { from: datagram.from, bytes: &packet[..datagram.len] };
-                    let mut wire = Wire { socket: &mut self.socket, handler };
-                    drive(&mut self.endpoint, datagram.at, input, &mut buf, &mut wire);
-                }
+                // One longer than the buffer is garbage to the endpoint even without its end, and counted there.
+                let input = Input::Datagram { from: datagram.from, bytes: &packet[..datagram.len] };
+                let mut wire = Wire { socket: &mut self.socket, handler };
+                drive(&mut self.endpoint, datagram.at, input, &mut buf, &mut wire);
             }
             let endpoint = &mut self.endpoint;
             handler.feed(self.clock.now(), &mut |at, input| endpoint.handle(at, input));

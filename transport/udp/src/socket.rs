@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
 use media::Instant;
@@ -57,12 +57,16 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Listens on `address`. `[::]` listens on IPv4 as well.
+    /// Listens on `address`. `[::]` listens on IPv4 as well; where the system has no IPv6, on IPv4 alone.
     ///
     /// # Errors
     /// [`UdpError::Bind`] if the address is in use or not of this machine.
     pub fn bind(address: SocketAddr, clock: Clock) -> Result<Socket, UdpError> {
-        Self::open(address, clock).map_err(|source| UdpError::Bind { address, source })
+        let opened = Self::open(address, clock).or_else(|error| match without_ipv6(address, &error) {
+            Some(instead) => Self::open(instead, clock),
+            None => Err(error),
+        });
+        opened.map_err(|source| UdpError::Bind { address, source })
     }
 
     /// A socket on any free port from which `peer` can be reached.
@@ -165,16 +169,16 @@ impl Socket {
         at
     }
 
-    /// Sends `bytes` to `to`. What the system will not take is lost like any packet, and counted.
-    pub fn send(&mut self, to: Address, bytes: &[u8]) {
+    /// Sends `bytes` to `to`; whether the system took them. What it will not take is lost like any packet, and counted.
+    pub fn send(&mut self, to: Address, bytes: &[u8]) -> bool {
         let to = from_address(to);
         let to = match to {
             SocketAddr::V4(v4) if !self.ipv4 => SocketAddr::new(IpAddr::V6(v4.ip().to_ipv6_mapped()), v4.port()),
             other => other,
         };
-        if self.socket.send_to(bytes, &SockAddr::from(to)).is_err() {
-            self.unsent += 1;
-        }
+        let sent = self.socket.send_to(bytes, &SockAddr::from(to)).is_ok();
+        self.unsent += u64::from(!sent);
+        sent
     }
 
     /// The address listened on, with the port that the system chose.
@@ -219,6 +223,13 @@ fn both_clocks(clock: Clock) -> (Instant, i64) {
     (before, wall_ns())
 }
 
+/// All of IPv4, if all addresses were asked for and `error` says that the system has no IPv6.
+fn without_ipv6(address: SocketAddr, error: &io::Error) -> Option<SocketAddr> {
+    let all = address.is_ipv6() && address.ip().is_unspecified();
+    let missing = error.raw_os_error() == Some(libc::EAFNOSUPPORT);
+    (all && missing).then(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))
+}
+
 fn switch_on(socket: &socket2::Socket, option: libc::c_int) -> io::Result<()> {
     set_option(socket, option, 1)
 }
@@ -236,8 +247,33 @@ fn source_address(source: &libc::sockaddr_in6) -> Address {
     if libc::c_int::from(source.sin6_family) == libc::AF_INET {
         // SAFETY: the family says that the bytes are a sockaddr_in, which is smaller.
         let v4 = unsafe { &*std::ptr::from_ref(source).cast::<libc::sockaddr_in>() };
-        let ip = std::net::Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+        let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
         return Address { ip: ip.to_ipv6_mapped().octets(), port: u16::from_be(v4.sin_port) };
     }
     Address { ip: source.sin6_addr.s6_addr, port: u16::from_be(source.sin6_port) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_the_way_there_and_back() {
+        for text in ["127.0.0.1:1", "10.1.2.3:65535", "[::1]:47000", "[2001:db8::7]:9"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(from_address(to_address(address)), address);
+        }
+        let mapped: SocketAddr = "[::ffff:10.1.2.3]:5".parse().unwrap();
+        assert_eq!(to_address(mapped), to_address("10.1.2.3:5".parse().unwrap()));
+    }
+
+    #[test]
+    fn only_all_addresses_on_a_system_without_ipv6_become_ipv4() {
+        let error = io::Error::from_raw_os_error;
+        let instead = |text: &str, code| without_ipv6(text.parse().unwrap(), &error(code));
+        assert_eq!(instead("[::]:47000", libc::EAFNOSUPPORT), Some("0.0.0.0:47000".parse().unwrap()));
+        assert_eq!(instead("[::]:47000", libc::EADDRINUSE), None);
+        assert_eq!(instead("[::1]:47000", libc::EAFNOSUPPORT), None);
+        assert_eq!(instead("0.0.0.0:47000", libc::EAFNOSUPPORT), None);
+    }
 }

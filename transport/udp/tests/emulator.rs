@@ -46,15 +46,22 @@ impl Running {
     }
 }
 
-/// The bytes of a data packet of this length: version 1, no control bit, its number behind the header.
+/// The bytes of a data packet of this length: version 1, no control bit, a number where no header reaches.
 fn packet(number: u32, len: usize) -> Vec<u8> {
     let mut bytes = vec![0x40; len];
-    bytes[8..12].copy_from_slice(&number.to_be_bytes());
+    bytes[30..34].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// A control datagram: version 1, control bit.
+fn control(number: u32) -> Vec<u8> {
+    let mut bytes = packet(number, 40);
+    bytes[0] |= 0x20;
     bytes
 }
 
 fn number(bytes: &[u8]) -> u32 {
-    u32::from_be_bytes(bytes[8..12].try_into().unwrap())
+    bytes.get(30..34).map_or(0, |b| u32::from_be_bytes(b.try_into().unwrap()))
 }
 
 /// Receives until nothing has come for `quiet`.
@@ -164,7 +171,7 @@ fn the_answer_finds_an_operator_that_moved() {
     let at = to_address(running.at);
     for n in 0..3 {
         let mut op = Socket::bind(loopback(), Clock::start()).unwrap();
-        op.send(at, &packet(n, 40));
+        op.send(at, &control(n));
         let asked = collect(&mut top, Wall::from_millis(200));
         assert_eq!(asked.iter().map(|p| p.1).collect::<Vec<_>>(), [n]);
         top.send(at, &packet(100 + n, 60));
@@ -181,4 +188,67 @@ fn a_port_in_use_is_named() {
     let error = Socket::bind(held.local_addr(), Clock::start()).unwrap_err().to_string();
     assert!(error.contains(&held.local_addr().to_string()) && error.contains("another"), "{error}");
     assert_eq!(from_address(to_address(held.local_addr())), held.local_addr());
+}
+
+/// A stranger neither gets the teleoperator's answers nor reaches it; the operator is followed when it moves, and replaced when
+/// it has left.
+#[test]
+fn only_the_operator_gets_the_answers() {
+    let [mut top, mut op, mut moved, mut stranger] =
+        [(); 4].map(|()| Socket::bind(loopback(), Clock::start()).unwrap());
+    let running = Running::start("lan", top.local_addr());
+    let at = to_address(running.at);
+    let quiet = Wall::from_millis(100);
+    let mut answered = |by: &mut Socket, number: u32| {
+        top.send(at, &control(number));
+        let got = collect(by, quiet);
+        (collect(&mut top, quiet).len(), got.iter().any(|g| g.1 == number))
+    };
+    let with_session = |number: u32, session: u8| {
+        let mut bytes = control(number);
+        bytes[10..30].fill(session);
+        bytes
+    };
+    op.send(at, &with_session(1, 7));
+    assert_eq!(answered(&mut op, 2), (1, true));
+    // Data, a hello of another session, bytes of nothing: none of it is passed on, and none makes an operator.
+    for bytes in [packet(3, 60), with_session(3, 8), vec![0xff; 3], vec![]] {
+        op.send(at, &packet(4, 60));
+        stranger.send(at, &bytes);
+        assert_eq!(answered(&mut stranger, 5), (1, false));
+        op.send(at, &packet(4, 60));
+        assert_eq!(answered(&mut op, 6), (1, true));
+    }
+    moved.send(at, &with_session(7, 7));
+    assert_eq!(answered(&mut moved, 8), (1, true));
+    thread::sleep(Wall::from_millis(1_100));
+    stranger.send(at, &with_session(9, 8));
+    assert_eq!(answered(&mut stranger, 10), (1, true));
+    assert_eq!(running.end().report().foreign, 4);
+}
+
+/// The cross-traffic begins with the first data of a station, not with what anyone throws at the port.
+#[test]
+fn only_data_starts_the_scenario() {
+    let top = Socket::bind(loopback(), Clock::start()).unwrap();
+    let mut op = Socket::bind(loopback(), Clock::start()).unwrap();
+    let running = Running::start("paper/r400", top.local_addr());
+    let at = to_address(running.at);
+    for bytes in [vec![], vec![0x40], vec![0xc0; 60], vec![0; 60], control(1), vec![0x40; 3_000]] {
+        op.send(at, &bytes);
+    }
+    thread::sleep(Wall::from_millis(50));
+    let mut emulator = running.end();
+    assert!(emulator.log(Channel::Forward).unwrap().start.is_none());
+    assert!(emulator.report().cross_traffic.forward.flows.iter().all(|f| f.sent == 0));
+}
+
+#[test]
+fn answers_before_the_first_question_are_not_said_to_be_sent() {
+    let mut top = Socket::bind(loopback(), Clock::start()).unwrap();
+    let running = Running::start("lan", top.local_addr());
+    top.send(to_address(running.at), &packet(1, 60));
+    thread::sleep(Wall::from_millis(200));
+    let backward = running.end().report().backward;
+    assert_eq!((backward.received, backward.forwarded, backward.unsent), (1, 0, 1));
 }

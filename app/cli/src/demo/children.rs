@@ -110,19 +110,16 @@ impl Drop for Child {
     }
 }
 
-/// CPU time of this process and its ended children, s; largest resident set of one of them, MiB.
-pub fn spent() -> (f64, f64) {
-    let usage = |who| {
+/// CPU time of this process and its ended children, s.
+pub fn cpu_s() -> f64 {
+    let spent = |who| {
         // SAFETY: rusage is plain data; the call fills it.
-        unsafe {
+        let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(who, &raw mut usage);
             usage
-        }
+        };
+        [usage.ru_utime, usage.ru_stime].iter().map(|t| t.tv_sec as f64 + t.tv_usec as f64 / 1e6).sum::<f64>()
     };
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    let all = [usage(libc::RUSAGE_SELF), usage(libc::RUSAGE_CHILDREN)];
-    let cpu = all.iter().map(|u| seconds(u.ru_utime) + seconds(u.ru_stime)).sum();
-    let peak = all.iter().map(|u| u.ru_maxrss).max().unwrap_or(0);
-    (cpu, peak as f64 / 1024.0)
+    spent(libc::RUSAGE_SELF) + spent(libc::RUSAGE_CHILDREN)
 }

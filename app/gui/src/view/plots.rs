@@ -135,8 +135,11 @@ fn show<'a>(
         let steps: &[i32] = if height < 10.0 { &[1, 2, 4] } else { &[15, 30, 60, 150, 300, 1500] };
         let step = steps.iter().copied().find(|s| f64::from(*s) >= least).unwrap_or(6000);
         let values = AxisHints::new_y().min_thickness(48.0).label_spacing(Rangef::new(8.0, 15.0));
-        let values =
-            values.formatter(move |mark, range| if range.contains(&mark.value) { label(mark) } else { String::new() });
+        // The upper half of a label at the very top would be cut off.
+        let highest = high - 0.05 * height;
+        let values = values.formatter(move |mark, range| {
+            if range.contains(&mark.value) && mark.value <= highest { label(mark) } else { String::new() }
+        });
         Plot::new(name)
             .width(rect.width())
             .height(rect.height())

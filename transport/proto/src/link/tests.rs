@@ -27,8 +27,14 @@ fn pass(from: &mut Link, from_at: Address, to: &mut Link, now: Instant) -> Vec<H
 fn connected() -> (Link, Link) {
     let (mut op, mut top) = (link(Role::Op, 1), link(Role::Top, 2));
     op.connect(ms(0), TOP_AT);
-    assert!(matches!(pass(&mut op, OP_AT, &mut top, ms(0))[..], [Heard::Connected { session: 1, .. }]));
-    assert!(matches!(pass(&mut top, TOP_AT, &mut op, ms(0))[..], [Heard::Connected { session: 2, .. }]));
+    assert!(matches!(
+        pass(&mut op, OP_AT, &mut top, ms(0))[..],
+        [Heard::Connected { header: ControlHeader { session: 1, .. }, .. }]
+    ));
+    assert!(matches!(
+        pass(&mut top, TOP_AT, &mut op, ms(0))[..],
+        [Heard::Connected { header: ControlHeader { session: 2, .. }, .. }]
+    ));
     (op, top)
 }
 
@@ -81,12 +87,21 @@ fn a_restarted_station_takes_its_place_and_a_second_operator_does_not() {
     assert_eq!(pass(&mut second, ELSEWHERE, &mut top, ms(100)), [Heard::Foreign]);
     // The first falls silent.
     assert!(top.on_timeout(ms(400)));
-    assert!(matches!(pass(&mut second, ELSEWHERE, &mut top, ms(400))[..], [Heard::Connected { session: 9, .. }]));
+    assert!(matches!(
+        pass(&mut second, ELSEWHERE, &mut top, ms(400))[..],
+        [Heard::Connected { header: ControlHeader { session: 9, .. }, .. }]
+    ));
     // A teleoperator that restarts is found by the operator's hellos.
     let mut restarted = link(Role::Top, 5);
     assert!(op.on_timeout(ms(400)));
-    assert!(matches!(pass(&mut op, OP_AT, &mut restarted, ms(400))[..], [Heard::Connected { session: 1, .. }]));
-    assert!(matches!(pass(&mut restarted, TOP_AT, &mut op, ms(401))[..], [Heard::Connected { session: 5, .. }]));
+    assert!(matches!(
+        pass(&mut op, OP_AT, &mut restarted, ms(400))[..],
+        [Heard::Connected { header: ControlHeader { session: 1, .. }, .. }]
+    ));
+    assert!(matches!(
+        pass(&mut restarted, TOP_AT, &mut op, ms(401))[..],
+        [Heard::Connected { header: ControlHeader { session: 5, .. }, .. }]
+    ));
 }
 
 #[test]
@@ -125,10 +140,55 @@ fn no_wake_up_is_asked_for_in_the_past_again_and_again() {
 #[test]
 fn goodbye_frees_the_place_and_the_operator_calls_again() {
     let (mut op, mut top) = connected();
-    top.leave();
-    let heard = pass(&mut top, TOP_AT, &mut op, ms(5));
+    top.leave(ms(5));
+    // The first copy is lost, the second one heard, the third no news.
+    assert_eq!(said(&mut top, ms(5)).len(), 1);
+    let heard = pass(&mut top, TOP_AT, &mut op, ms(15));
     assert!(matches!(heard[..], [Heard::Said { message: Message::Goodbye, .. }]));
+    assert_eq!(pass(&mut top, TOP_AT, &mut op, ms(25)), [Heard::Nothing]);
+    assert_eq!((said(&mut top, ms(1_000)).len(), top.poll_timeout()), (0, None));
     assert_eq!(op.peer(), None);
     assert!(said(&mut op, ms(300)).iter().all(|s| matches!(s.2, Message::Hello(_))));
     assert_eq!(said(&mut op, ms(600)).len(), 1);
+}
+
+/// What a repetition would have to mend must not be acknowledged: an acknowledged stop is never said again.
+#[test]
+fn a_stop_that_was_overtaken_is_not_acknowledged_but_comes_again() {
+    for stop in [Message::EmergencyStop(true), Message::Scheme(Scheme::NoMerge), Message::KeyFrame] {
+        let (mut op, mut top) = connected();
+        op.say(ms(10), stop);
+        let overtaken = said(&mut op, ms(10))[0];
+        op.on_data(ms(1_000));
+        op.pending = [None; 3];
+        let (_, header, message) = said(&mut op, ms(1_000))[0];
+        assert!(matches!(top.on_control(ms(1_000), OP_AT, &header, message), Heard::Said { .. }));
+        assert_eq!(top.on_control(ms(1_001), OP_AT, &overtaken.1, overtaken.2), Heard::Nothing);
+        assert!(said(&mut top, ms(1_001)).iter().all(|(_, header, _)| header.ack != overtaken.1.sequence));
+        op.say(ms(1_100), stop);
+        let heard = pass(&mut op, OP_AT, &mut top, ms(1_100));
+        assert!(matches!(heard[..], [Heard::Said { message, .. }] if message == stop));
+        pass(&mut top, TOP_AT, &mut op, ms(1_101));
+        assert!(op.pending.iter().all(Option::is_none));
+    }
+}
+
+/// The first message of a new session has the number of one that an old session was told to be heard.
+#[test]
+fn an_acknowledgement_does_not_outlive_its_session() {
+    for goodbye in [false, true] {
+        let (mut op, mut top) = connected();
+        op.say(ms(10), Message::EmergencyStop(true));
+        pass(&mut op, OP_AT, &mut top, ms(10));
+        if goodbye {
+            op.leave(ms(11));
+            pass(&mut op, OP_AT, &mut top, ms(11));
+        } else {
+            assert!(top.on_timeout(ms(400)));
+        }
+        let mut second = link(Role::Op, 9);
+        second.connect(ms(401), TOP_AT);
+        pass(&mut second, ELSEWHERE, &mut top, ms(401));
+        assert!(said(&mut top, ms(401)).iter().all(|(_, header, _)| header.ack == 0));
+    }
 }
