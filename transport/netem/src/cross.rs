@@ -98,6 +98,19 @@ pub struct FlowStats {
 }
 
 impl FlowStats {
+    /// What happened after `before`, which the same flow said earlier.
+    pub fn since(&self, before: &FlowStats) -> FlowStats {
+        FlowStats {
+            name: self.name.clone(),
+            sent: self.sent - before.sent,
+            lost: self.lost - before.lost,
+            delivered: self.delivered - before.delivered,
+            sent_bytes: self.sent_bytes - before.sent_bytes,
+            nominal: self.nominal,
+            on_for: self.on_for.saturating_sub(before.on_for),
+        }
+    }
+
     /// The rate sent while the flow was on, kbit/s; zero before it begins.
     pub fn kbps(&self) -> f64 {
         let seconds = self.on_for.as_secs_f64();

@@ -3,7 +3,7 @@
 //! Memory is bounded: payloads live in a ring of slots that are used again, more of them than a network holds packets.
 
 use media::{DataSize, Duration, Instant};
-use netem::{DirectionSpec, Network};
+use netem::{DirectionSpec, FlowStats, Network};
 use proto::report::{CrossReport, FlowReport};
 use proto::wire::LOWER_HEADERS;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub struct LaneLog {
 pub(super) struct Lane {
     /// The network in use is the last; those before it still hold packets.
     networks: Vec<Network>,
+    /// When the figures of the cross-traffic begin, and what it had done by then.
+    counts_from: Option<Instant>,
+    before: Vec<FlowStats>,
     /// Payloads by number of datagram, modulo the number of slots.
     slots: Vec<Slot>,
     next_id: u64,
@@ -66,6 +69,8 @@ impl Lane {
     pub(super) fn new(spec: &DirectionSpec, now: Instant, seed: u64) -> Lane {
         Lane {
             networks: vec![Network::new(spec, now, seed)],
+            counts_from: None,
+            before: Vec::new(),
             slots: Vec::new(),
             next_id: 0,
             late_sum: Duration::ZERO,
@@ -76,7 +81,9 @@ impl Lane {
     }
 
     /// From `at` on datagrams pass `network`; those inside stay on the way that they took. A log begins anew.
-    pub(super) fn change(&mut self, network: Network, at: Instant) {
+    /// Figures of the cross-traffic leave `warmup` out.
+    pub(super) fn change(&mut self, network: Network, at: Instant, warmup: Duration) {
+        self.counts_from = Some(at + warmup);
         if let Some(log) = &mut self.log {
             *log = LaneLog { start: Some(at), ..LaneLog::default() };
         }
@@ -135,6 +142,11 @@ impl Lane {
                 self.report.dropped += 1;
             }
         }
+        if let Some(network) = self.networks.last()
+            && self.counts_from.take_if(|from| *from <= now).is_some()
+        {
+            self.before = network.cross_report(now);
+        }
         // The empty network from before the start goes when its last packet has left.
         if self.networks.len() > 1 && self.networks[0].counts().inside == 0 {
             self.networks.remove(0);
@@ -155,9 +167,12 @@ impl Lane {
     /// The cross-traffic of the network in use.
     pub(super) fn cross(&self, now: Instant) -> CrossReport {
         let flows = self.networks.last().map(|n| n.cross_report(now)).unwrap_or_default();
+        // Before the end of the warm-up nothing counts yet.
+        let before = if self.counts_from.is_some() { &flows } else { &self.before };
+        let flows: Vec<FlowStats> = flows.iter().zip(before).map(|(flow, before)| flow.since(before)).collect();
         let (sent, lost) = flows.iter().fold((0, 0), |(s, l), f| (s + f.sent, l + f.lost));
         let share = if sent == 0 { 0.0 } else { 100.0 * lost as f64 / sent as f64 };
-        let flow = |f: &netem::FlowStats| FlowReport {
+        let flow = |f: &FlowStats| FlowReport {
             name: f.name.clone(),
             sent: f.sent,
             lost: f.lost,

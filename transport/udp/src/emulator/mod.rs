@@ -207,7 +207,7 @@ impl Emulator {
         self.started = true;
         for (lane, channel) in [(&mut self.forward, Channel::Forward), (&mut self.backward, Channel::Backward)] {
             let network = Network::new(self.scenario.direction(channel), at, direction_seed(self.seed, channel));
-            lane.change(network, at);
+            lane.change(network, at, self.scenario.warmup);
         }
     }
 
