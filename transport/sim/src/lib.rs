@@ -2,5 +2,6 @@
 //!
 //! Seeded and deterministic: no clock, thread or socket.
 
+pub mod feasible;
 pub mod snr;
 pub mod source;
