@@ -151,7 +151,7 @@ pub struct Verdict {
     pub worst_delay_ms: Option<f64>,
     /// The field's limit, ms.
     pub limit_ms: f64,
-    /// The worst delay is known and within the limit.
+    /// The worst delay is known and within the limit. Random cross-traffic wants some 3 ms of room below it.
     pub compliant: bool,
     /// Why it is not.
     pub reason: Option<Reason>,
