@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haptic::{
-    ControlConfig, ControlStatus, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
-    SafetyConfig, Slave,
+    ControlConfig, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received, SafetyConfig,
+    Slave, Step,
 };
-use media::{Duration, Force, HapticSample, Instant, Motion, Position, Vector};
+use media::{Duration, Force, HapticSample, Instant, Vector};
 use rtrb::Producer;
 use scene::{Pose, Scene};
 use triple_buffer::{Input, Output};
@@ -88,28 +88,23 @@ impl Servo {
     /// One tick: `tick` counts from 0 and skips those that were missed; `suspended` is how long this machine has slept.
     pub fn step(&mut self, now: Instant, suspended: Duration, tick: u64, lateness: &Lateness) {
         let gate = self.gate(now, suspended);
-        let state = self.device.read(now);
-        self.watch_device(&state);
         let newest = *self.newest.read();
-        let motion =
-            state.as_ref().map_or(Motion::default(), |s| Motion { position: s.position, velocity: s.velocity });
-
+        let device = self.device.as_mut();
         let step = match &mut self.side {
-            Side::Master(control) => master_step(control, now, &state, newest, gate),
-            Side::Slave { control, scene, pose } => {
+            Side::Master(control) => control.tick(now, device, newest, gate),
+            Side::Slave { control, scene, pose } => control.tick(now, device, newest, gate, |motion| {
                 let contact = scene.step(TICK, motion.position, motion.velocity).force;
                 pose.write(scene.pose());
-                // The scene is there whether or not force is let through.
-                self.device.touch(contact);
-                slave_step(control, now, &state, newest, contact, gate)
-            }
+                contact
+            }),
         };
-        self.state.write_error = self.device.write(now, step.force).err();
+        self.watch_device(&step.state);
+        self.state.write_error = step.written.as_ref().err().cloned();
 
         if self.samples.push(ServoSample { tick, at: now, sample: step.sample }).is_err() {
             count(&self.shared.dropped.haptic);
         }
-        self.publish(now, tick, &motion, newest, &step, lateness);
+        self.publish(now, tick, newest, &step, lateness);
     }
 
     /// No force from here on: the station ends.
@@ -162,7 +157,6 @@ impl Servo {
         &mut self,
         now: Instant,
         tick: u64,
-        motion: &Motion,
         newest: Option<Received<HapticSample>>,
         step: &Step,
         lateness: &Lateness,
@@ -177,7 +171,7 @@ impl Servo {
             self.note(Note::Force(off));
         }
         self.slot.write(ServoSlot {
-            position: motion.position,
+            position: step.motion.position,
             force: step.force,
             desired: step.desired,
             contact: step.contact,
@@ -197,7 +191,7 @@ impl Servo {
         let record = ServoRecord {
             tick,
             at: now,
-            state: *motion,
+            state: step.motion,
             desired: step.desired,
             contact: step.contact,
             incoming_at: newest.map(|n| n.at),
@@ -222,58 +216,6 @@ impl Servo {
         if self.notes.push(note).is_err() {
             count(&self.shared.dropped.notes);
         }
-    }
-}
-
-/// What came of one step of control.
-struct Step {
-    force: Force,
-    sample: HapticSample,
-    desired: Position,
-    contact: Force,
-    status: ControlStatus,
-}
-
-fn master_step(
-    control: &mut Master,
-    now: Instant,
-    state: &Result<DeviceState, DeviceError>,
-    newest: Option<Received<HapticSample>>,
-    gate: Gate,
-) -> Step {
-    let newest = newest.and_then(|n| match n.value {
-        HapticSample::Force(value) => Some(Received { value, at: n.at }),
-        HapticSample::Motion(_) => None,
-    });
-    let out = control.step(now, state, newest, gate);
-    Step {
-        force: out.force,
-        sample: HapticSample::Motion(out.motion),
-        desired: Position::ZERO,
-        contact: Force::ZERO,
-        status: out.status,
-    }
-}
-
-fn slave_step(
-    control: &mut Slave,
-    now: Instant,
-    state: &Result<DeviceState, DeviceError>,
-    newest: Option<Received<HapticSample>>,
-    contact: Force,
-    gate: Gate,
-) -> Step {
-    let newest = newest.and_then(|n| match n.value {
-        HapticSample::Motion(value) => Some(Received { value, at: n.at }),
-        HapticSample::Force(_) => None,
-    });
-    let out = control.step(now, state, newest, contact, gate);
-    Step {
-        force: out.force,
-        sample: HapticSample::Force(out.feedback),
-        desired: out.desired,
-        contact,
-        status: out.status,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Haptic devices, their control at 1 kHz and their safety.
 //!
-//! A servo thread of the station turns four parts, once a tick: [`Ticker::wait`], [`HapticDevice::read`],
-//! [`Master::step`] or [`Slave::step`], [`HapticDevice::write`]. The steps are pure: they are told the time, take no
-//! lock, allocate nothing and log nothing. Only [`Ticker`] touches the clock of the operating system. The one thread
+//! A servo thread of the station turns two parts, once a millisecond: [`Ticker::wait`], then [`Master::tick`] or
+//! [`Slave::tick`], which read the device, take a step of control and write the force. The steps are pure: they are told
+//! the time, take no lock, allocate nothing and log nothing. Only [`Ticker`] touches the clock of the operating system. The one thread
 //! that this crate starts is `hid-io`, one for each open HID device: it opens, opens again and writes.
 
 mod control;
@@ -18,6 +18,7 @@ mod safety;
 mod sim;
 mod slave;
 mod spec;
+mod step;
 mod ticker;
 mod velocity;
 
@@ -32,5 +33,6 @@ pub use safety::{ForceGuard, Limited, Permit, SafetyConfig};
 pub use sim::{SimConfig, SimDevice};
 pub use slave::{Slave, SlaveOut};
 pub use spec::DeviceSpec;
+pub use step::Step;
 pub use ticker::{Lateness, Tick, Ticker};
 pub use velocity::VelocityEstimator;

@@ -58,7 +58,7 @@ pub struct RateRange {
 
 impl RateRange {
     fn draw(self, rng: &mut SplitMix64) -> u64 {
-        self.min_kbps + rng.next() % (self.max_kbps - self.min_kbps + 1)
+        self.min_kbps + rng.next_u64() % (self.max_kbps - self.min_kbps + 1)
     }
 }
 

@@ -15,4 +15,5 @@ pub use cross::{CrossSpec, FlowStats, RateRange, Traffic};
 pub use impair::{LossSpec, Probability, ReorderSpec};
 pub use link::QueueLimit;
 pub use network::{Counts, Delivery, DirectionSpec, HopSpec, MAX_INSIDE, Network};
+pub use rng::SplitMix64;
 pub use scenario::{Scenario, ScenarioError, direction_seed};

@@ -2,22 +2,22 @@
 
 /// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #[derive(Clone, Debug)]
-pub(crate) struct SplitMix64(u64);
+pub struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// A generator whose state is `seed`.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         SplitMix64(seed)
     }
 
     /// A generator for part number `part` of something seeded with `seed`, unrelated to the other parts.
-    pub(crate) fn for_part(seed: u64, part: u64) -> Self {
+    pub fn for_part(seed: u64, part: u64) -> Self {
         let mut mix = SplitMix64(seed ^ part.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        SplitMix64(mix.next())
+        SplitMix64(mix.next_u64())
     }
 
     /// The next output.
-    pub(crate) fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,13 +26,13 @@ impl SplitMix64 {
     }
 
     /// True with this probability. Draws nothing if the probability is zero.
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        probability > 0.0 && ((self.next() >> 11) as f64) * (1.0 / (1u64 << 53) as f64) < probability
+    pub fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && ((self.next_u64() >> 11) as f64) * (1.0 / (1u64 << 53) as f64) < probability
     }
 
     /// Uniform in 1..=max (the bias of the remainder is below 2^-32 for what is asked here).
-    pub(crate) fn up_to(&mut self, max: u64) -> u64 {
-        1 + self.next() % max.max(1)
+    pub fn up_to(&mut self, max: u64) -> u64 {
+        1 + self.next_u64() % max.max(1)
     }
 }
 
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn the_published_sequence() {
         let mut rng = SplitMix64::new(1_234_567);
-        let got: Vec<u64> = (0..3).map(|_| rng.next()).collect();
+        let got: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
         assert_eq!(got, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 

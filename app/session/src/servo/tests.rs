@@ -2,6 +2,7 @@
 
 use super::*;
 use haptic::{DeviceInfo, SimConfig, SimDevice, Ticker};
+use media::{Motion, Position};
 use rtrb::{Consumer, RingBuffer};
 use scene::SceneConfig;
 use std::sync::atomic::AtomicBool;
