@@ -9,7 +9,7 @@ use std::time::Duration;
 use audio::{SinkSpec, SourceSpec};
 use haptic::DeviceSpec;
 use media::Role;
-use proto::{Scheme, TriggerConfig};
+use proto::{RivalConfig, Scheme, TriggerConfig};
 use serde::Deserialize;
 use video::CameraSpec;
 
@@ -42,6 +42,8 @@ pub struct StationConfig {
     pub scheme: Scheme,
     /// Constants of DPM; see there. Wrong ones lose packets or never leave k = 4.
     pub triggers: TriggerConfig,
+    /// Constants of the schemes that DPM is compared with.
+    pub rivals: RivalConfig,
     /// Largest fragment of the backward channel, bytes, 13 to 255. Default 70 (12 haptic + 8 audio + 50 video): its
     /// rate plus headers is the rate on the wire. Both stations must agree.
     pub fragment_size: usize,
@@ -111,6 +113,7 @@ impl Default for StationConfig {
             ticket_file: None,
             scheme: Scheme::default(),
             triggers: TriggerConfig::default(),
+            rivals: RivalConfig::default(),
             fragment_size: 70,
             master: DeviceSpec::Sim,
             slave: DeviceSpec::Sim,
@@ -191,6 +194,9 @@ impl StationConfig {
         range("answer_timeout_s", self.answer_timeout_s, 0.0, 86_400.0)?;
         range("force_limit", f64::from(self.force_limit), 0.0, 50.0)?;
         range("silence_ms", self.silence_ms as f64, 60.0, 10_000.0)?;
+        for (name, value, low, high) in self.rivals.ranges() {
+            range(&format!("rivals.{name}"), value, low, high)?;
+        }
         range("triggers.k_max", f64::from(self.triggers.k_max), 1.0, f64::from(proto::MAX_MERGE))?;
         range("triggers.ewma_weight", self.triggers.ewma_weight, 1e-6, 1.0)?;
         range("triggers.window", self.triggers.window as f64, 1.0, 4_096.0)?;

@@ -79,6 +79,7 @@ fn endpoint_config(config: &StationConfig, ticket: Option<Ticket>, clock: &Clock
     endpoint.fragment_size = config.fragment_size;
     endpoint.scheme = config.scheme;
     endpoint.triggers = config.triggers;
+    endpoint.rivals = config.rivals;
     endpoint.common_clock_epoch = config.common_clock.then(|| clock.epoch_ns());
     endpoint.trace = config.trace_dir.is_some();
     endpoint.silence = Duration::from_millis(config.silence_ms);

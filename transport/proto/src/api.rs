@@ -162,8 +162,10 @@ pub enum TraceEvent {
         at: Instant,
         /// Fragments in it.
         k: u8,
-        /// Tick of its oldest sample.
+        /// Tick of its oldest fragment.
         first_index: u64,
+        /// Bit i: it has the sample of its fragment i.
+        mask: u8,
     },
     /// A data packet arrived for the first time.
     PacketReceived {
@@ -171,8 +173,10 @@ pub enum TraceEvent {
         at: Instant,
         /// Fragments in it.
         k: u8,
-        /// Tick of its oldest sample.
+        /// Tick of its oldest fragment.
         first_index: u64,
+        /// Bit i: it has the sample of its fragment i.
+        mask: u8,
     },
     /// A haptic sample was given to the display.
     HapticDisplayed {
@@ -230,10 +234,12 @@ pub struct Transmit {
 pub struct SentPacket {
     /// Counts data packets from 0.
     pub sequence: u64,
-    /// Tick of its oldest sample, unwrapped.
+    /// Tick of its oldest fragment, unwrapped.
     pub first_index: u64,
     /// Fragments in it.
     pub k: u8,
+    /// Bit i: it has the sample of its fragment i.
+    pub mask: u8,
 }
 
 /// When the endpoint next wants [`Input::Timeout`].

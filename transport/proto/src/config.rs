@@ -3,6 +3,9 @@
 use media::{Duration, Role, SampleKind};
 use serde::{Deserialize, Serialize};
 
+pub use crate::rivals::RivalConfig;
+pub use crate::scheme::Scheme;
+
 /// Largest number of fragments in one packet that the header can say.
 pub const MAX_MERGE: u8 = 8;
 
@@ -20,6 +23,8 @@ pub struct Config {
     pub scheme: Scheme,
     /// When the delay triggers fire.
     pub triggers: TriggerConfig,
+    /// Constants of the schemes that DPM is compared with.
+    pub rivals: RivalConfig,
     /// Control messages on the wire. False only in simulations of the paper, where both ends are
     /// connected from the start.
     pub control: bool,
@@ -47,6 +52,7 @@ impl Config {
             fragment_size: 70,
             scheme: Scheme::default(),
             triggers: TriggerConfig::default(),
+            rivals: RivalConfig::default(),
             control: true,
             common_clock_epoch: None,
             trace: false,
@@ -76,70 +82,12 @@ fn sample_kind(sender: Role) -> SampleKind {
 }
 
 /// The secret part of a ticket, 128 random bits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Token(pub [u8; 16]);
 
 impl core::fmt::Debug for Token {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Token(..)")
-    }
-}
-
-/// How fragments become packets. The names are those of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub enum Scheme {
-    /// One packet per fragment: k = 1 always.
-    NoMerge,
-    /// k = N always, N from 1 to 8.
-    KMerge(u8),
-    /// DPM: k_max on congestion, one less on steady delays.
-    #[default]
-    Dpm,
-    /// DPM that stays a while at the last k before the one that congested.
-    DpmHoldUp,
-}
-
-impl core::fmt::Display for Scheme {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Scheme::NoMerge => f.write_str("no-merge"),
-            Scheme::KMerge(k) => write!(f, "k-merge:{k}"),
-            Scheme::Dpm => f.write_str("dpm"),
-            Scheme::DpmHoldUp => f.write_str("dpm-hold-up"),
-        }
-    }
-}
-
-impl From<Scheme> for String {
-    fn from(scheme: Scheme) -> String {
-        scheme.to_string()
-    }
-}
-
-impl TryFrom<String> for Scheme {
-    type Error = String;
-    fn try_from(name: String) -> Result<Self, String> {
-        name.parse()
-    }
-}
-
-impl core::str::FromStr for Scheme {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "no-merge" => Ok(Scheme::NoMerge),
-            "dpm" => Ok(Scheme::Dpm),
-            "dpm-hold-up" => Ok(Scheme::DpmHoldUp),
-            _ => name
-                .strip_prefix("k-merge:")
-                .and_then(|k| k.parse().ok())
-                .filter(|k| (1..=MAX_MERGE).contains(k))
-                .map(Scheme::KMerge)
-                .ok_or_else(|| {
-                    format!("unknown scheme '{name}': use no-merge, k-merge:N (N from 1 to 8), dpm or dpm-hold-up")
-                }),
-        }
     }
 }
 
@@ -178,21 +126,6 @@ impl Default for TriggerConfig {
             hold_up_ms: 500,
             step_ms: 25.0,
             stale_ms: 300,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scheme_names_round_trip_and_wrong_ones_name_the_right_ones() {
-        for name in ["no-merge", "k-merge:1", "k-merge:8", "dpm", "dpm-hold-up"] {
-            assert_eq!(name.parse::<Scheme>().unwrap().to_string(), name);
-        }
-        for name in ["", "k-merge:0", "k-merge:9", "k-merge", "DPM", "k-merge:-1"] {
-            assert!(name.parse::<Scheme>().unwrap_err().contains("dpm-hold-up"), "{name}");
         }
     }
 }

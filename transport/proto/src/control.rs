@@ -3,7 +3,7 @@
 
 use media::Role;
 
-use crate::config::{MAX_MERGE, Scheme, Token};
+use crate::config::{Scheme, Token};
 use crate::wire::{FLAG_CONTROL, VERSION};
 
 /// Bytes before the body.
@@ -14,7 +14,7 @@ pub const SHOWN: core::ops::Range<usize> = 10..30;
 pub const MAX_CONTROL: usize = CONTROL_HEADER + 72;
 
 /// What every control message carries.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControlHeader {
     /// Counts the sender's control messages from 1.
     pub sequence: u32,
@@ -117,13 +117,13 @@ impl Message {
                     Role::Op => 0,
                     Role::Top => 1,
                 });
-                out.extend_from_slice(&scheme_code(h.scheme));
+                out.extend_from_slice(&h.scheme.code());
                 out.extend_from_slice(&h.next_tick.to_be_bytes());
                 out.extend_from_slice(&h.fragment_size.to_be_bytes());
                 out.push(u8::from(h.common_clock_epoch.is_some()));
                 out.extend_from_slice(&h.common_clock_epoch.unwrap_or(0).to_be_bytes());
             }
-            Message::Scheme(scheme) => out.extend_from_slice(&scheme_code(*scheme)),
+            Message::Scheme(scheme) => out.extend_from_slice(&scheme.code()),
             Message::Statistics(media) => {
                 for m in media {
                     for n in [m.delivered, m.lost, m.late] {
@@ -162,7 +162,7 @@ impl Message {
                     1 => Role::Top,
                     _ => return None,
                 },
-                scheme: scheme_of(r.take()?)?,
+                scheme: Scheme::from_code(r.take()?)?,
                 next_tick: u64::from_be_bytes(r.take()?),
                 fragment_size: u16::from_be_bytes(r.take()?),
                 common_clock_epoch: {
@@ -173,7 +173,7 @@ impl Message {
             }),
             2 => Message::Ack,
             3 => Message::KeyFrame,
-            4 => Message::Scheme(scheme_of(r.take()?)?),
+            4 => Message::Scheme(Scheme::from_code(r.take()?)?),
             5 => {
                 let mut media = [MediumStatistics::default(); 3];
                 for m in &mut media {
@@ -190,25 +190,6 @@ impl Message {
             other => Message::Unknown(other),
         };
         Some((header, message))
-    }
-}
-
-fn scheme_code(scheme: Scheme) -> [u8; 2] {
-    match scheme {
-        Scheme::NoMerge => [0, 1],
-        Scheme::KMerge(k) => [1, k],
-        Scheme::Dpm => [2, 0],
-        Scheme::DpmHoldUp => [3, 0],
-    }
-}
-
-fn scheme_of(code: [u8; 2]) -> Option<Scheme> {
-    match code {
-        [0, _] => Some(Scheme::NoMerge),
-        [1, k] if (1..=MAX_MERGE).contains(&k) => Some(Scheme::KMerge(k)),
-        [2, _] => Some(Scheme::Dpm),
-        [3, _] => Some(Scheme::DpmHoldUp),
-        _ => None,
     }
 }
 

@@ -1,15 +1,18 @@
 //! The endpoint: routing between its parts, each a field with its own file.
 
-use media::Instant;
+use media::{Duration, Instant};
 
-use crate::api::{Command, Event, FrameIn, Host, Input, SentPacket, Timeout, TraceEvent, Transmit};
+use crate::api::{Command, Event, FrameIn, Host, Input, Reason, SentPacket, Timeout, TraceEvent, Transmit};
 use crate::config::{Config, Scheme};
-use crate::control::Message;
+use crate::control::{ControlHeader, Message};
 use crate::link::{Heard, Link};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::stats::Stats;
 use crate::wire::{self, LOWER_HEADERS};
+
+/// Time between reports where there are no control messages, as RTP's.
+const REPORT_EVERY: Duration = Duration::from_millis(500);
 
 /// One end of a telehaptic connection.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     connected_at: Option<Instant>,
+    /// Without control messages: when the next report is due, for the one scheme that lives by them.
+    report_at: Option<Instant>,
     events: Events,
 }
 
@@ -39,6 +44,7 @@ impl Endpoint {
             sender: Sender::new(&config),
             receiver: Receiver::new(&config),
             connected_at: (!config.control).then_some(now),
+            report_at: (!config.control && config.scheme == Scheme::LossMerge).then_some(now + REPORT_EVERY),
             events: Events::with_capacity(256),
             config,
         }
@@ -80,13 +86,13 @@ impl Endpoint {
             && let Some(sent) = self.sender.poll_packet(now, self.receiver.notification(), buf)
         {
             if self.config.trace {
-                let SentPacket { sequence, first_index, k } = sent;
-                self.events.push_back(Event::Trace(TraceEvent::PacketSent { sequence, at: now, k, first_index }));
+                let SentPacket { sequence, first_index, k, mask } = sent;
+                self.events.push_back(Event::Trace(TraceEvent::PacketSent { sequence, at: now, k, first_index, mask }));
             }
             return Some(Transmit { to, data: Some(sent) });
         }
         if !self.config.control {
-            return None;
+            return self.poll_report(now, buf);
         }
         self.link.set_ticks(self.sender.next_tick(), self.sender.unsent());
         let receiver = &self.receiver;
@@ -104,7 +110,18 @@ impl Endpoint {
     /// When to call `handle(.., Input::Timeout)`.
     pub fn poll_timeout(&self) -> Option<Timeout> {
         let link = if self.config.control { self.link.poll_timeout() } else { None };
-        Timeout::min(self.receiver.poll_timeout(), link)
+        let report = self.report_at.map(|at| Timeout { at, reason: Reason::Control });
+        Timeout::min(self.receiver.poll_timeout(), Timeout::min(link, report))
+    }
+
+    /// Receiver statistics by the clock alone.
+    fn poll_report(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let due = self.report_at.filter(|at| *at <= now)?;
+        self.report_at = Some(due + REPORT_EVERY);
+        let header = ControlHeader { sent_at: now.as_nanos(), ..ControlHeader::default() };
+        Message::Statistics(self.receiver.statistics()).emit(&header, buf);
+        self.sender.on_control_sent(buf.len() as u64 + LOWER_HEADERS);
+        Some(Transmit { to: Default::default(), data: None })
     }
 
     /// Takes an event's buffer back for reuse.
@@ -143,19 +160,22 @@ impl Endpoint {
             self.events.push_back(Event::Resumed);
         }
         if let Some((notification, inbound)) = news
-            && let Some(noticed) = self.sender.on_notification(now, notification)
+            && let Some(noticed) = self.sender.on_notification(now, notification, inbound)
         {
             self.receiver.on_round_trip(now, inbound, &noticed);
         }
     }
 
     fn on_control(&mut self, now: Instant, from: crate::Address, bytes: &[u8]) {
-        if !self.config.control {
-            return self.receiver.on_garbage();
-        }
         let Some((header, message)) = Message::parse(bytes) else {
             return self.receiver.on_garbage();
         };
+        if !self.config.control {
+            return match message {
+                Message::Statistics(_) => self.on_message(now, message),
+                _ => self.receiver.on_garbage(),
+            };
+        }
         match self.link.on_control(now, from, &header, message) {
             Heard::Foreign => self.receiver.on_foreign(),
             Heard::Nothing => {}
@@ -225,6 +245,7 @@ impl Endpoint {
     }
 
     fn use_scheme(&mut self, scheme: Scheme) {
+        self.receiver.set_scheme(scheme);
         self.link.set_scheme(scheme);
         if let Some((index, k)) = self.sender.set_scheme(scheme)
             && self.config.trace

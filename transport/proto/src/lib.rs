@@ -17,13 +17,17 @@ mod mux;
 mod playout;
 mod reassembly;
 mod receiver;
+mod reconstruct;
 pub mod report;
+mod rivals;
+mod sampling;
+mod scheme;
 mod sender;
 pub mod stats;
 pub mod wire;
 
 pub use api::*;
-pub use config::{Config, MAX_MERGE, Scheme, Token, TriggerConfig};
+pub use config::{Config, MAX_MERGE, RivalConfig, Scheme, Token, TriggerConfig};
 pub use endpoint::{Endpoint, drain, drive};
 pub use wire::FRAME_HEADER;
 

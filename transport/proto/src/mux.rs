@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use media::Instant;
+use media::{Instant, Medium};
 
 use crate::api::FrameIn;
 use crate::wire::{FRAME_HEADER, FrameHeader, MAX_PART, MediaHeader};
@@ -22,6 +22,11 @@ pub struct Mux {
     room: usize,
     audio: Stream,
     video: Stream,
+    /// Frames of both media leave in the order of `turns` (medium, bytes), instead of audio before video.
+    first_come: bool,
+    turns: VecDeque<(Medium, usize)>,
+    /// Number of the next packet of a scheme that skips samples.
+    next_number: u16,
     open: OutPacket,
     ready: VecDeque<OutPacket>,
     spare: Vec<OutPacket>,
@@ -32,6 +37,10 @@ pub struct Mux {
 pub struct OutPacket {
     /// Fragments so far.
     pub k: u8,
+    /// Bit i: the sample of fragment i is in it.
+    pub mask: u8,
+    /// Number in a scheme that skips samples.
+    pub number: Option<u16>,
     /// Tick of the first.
     pub first_index: u64,
     /// Their samples.
@@ -48,6 +57,8 @@ impl OutPacket {
     fn new() -> Self {
         OutPacket {
             k: 0,
+            mask: 0,
+            number: None,
             first_index: 0,
             samples: Vec::with_capacity(8 * 24),
             audio: Vec::with_capacity(MAX_PART),
@@ -58,6 +69,8 @@ impl OutPacket {
 
     fn clear(&mut self) {
         self.k = 0;
+        self.mask = 0;
+        self.number = None;
         self.samples.clear();
         self.audio.clear();
         self.video.clear();
@@ -73,6 +86,9 @@ impl Mux {
             room: fragment_size.saturating_sub(sample_size).min(MAX_PART / 8),
             audio: Stream::new(AUDIO_ROOM),
             video: Stream::new(VIDEO_ROOM),
+            first_come: false,
+            turns: VecDeque::new(),
+            next_number: 0,
             open: OutPacket::new(),
             ready: VecDeque::with_capacity(PACKETS),
             spare: (0..4).map(|_| OutPacket::new()).collect(),
@@ -81,28 +97,108 @@ impl Mux {
 
     /// Takes an audio frame that tick `tick` may begin to carry; its number, or `None` if there is no room.
     pub fn push_audio(&mut self, now: Instant, tick: u64, frame: FrameIn<'_>) -> Option<u64> {
-        if self.room == 0 { None } else { self.audio.push(now, tick, frame) }
+        self.push(Medium::Audio, now, tick, frame)
     }
 
     /// The same for a video frame.
     pub fn push_video(&mut self, now: Instant, tick: u64, frame: FrameIn<'_>) -> Option<u64> {
-        if self.room == 0 { None } else { self.video.push(now, tick, frame) }
+        self.push(Medium::Video, now, tick, frame)
+    }
+
+    fn push(&mut self, medium: Medium, now: Instant, tick: u64, frame: FrameIn<'_>) -> Option<u64> {
+        if self.room == 0 {
+            return None;
+        }
+        let stream = if medium == Medium::Audio { &mut self.audio } else { &mut self.video };
+        let number = stream.push(now, tick, frame)?;
+        if self.first_come {
+            self.turns.push_back((medium, FRAME_HEADER + frame.payload.len()));
+        }
+        Some(number)
     }
 
     /// Closes the fragment of `index` around `sample`; if now at least `k` fragments wait they all leave in one
     /// packet.
     pub fn fragment(&mut self, index: u64, sample: &[u8], k: u8) {
-        if self.open.k == 0 {
-            self.open.first_index = index;
-        }
-        self.open.k += 1;
-        self.open.samples.extend_from_slice(sample);
-        let media = &mut self.open.media;
-        let left = self.room - self.audio.take(self.room, &mut self.open.audio, &mut media.audio_start);
-        self.video.take(left, &mut self.open.video, &mut media.video_start);
+        self.add(index, Some(sample));
         if self.open.k >= k {
             self.flush();
         }
+    }
+
+    /// The same in a scheme that skips samples: what waits leaves with a sample, or after `wait` ticks without one. Bytes of
+    /// media in the packet that leaves without one.
+    pub fn fragment_skipping(&mut self, index: u64, sample: Option<&[u8]>, wait: u8) -> Option<usize> {
+        if self.open.k == 0 && sample.is_none() && self.audio.bytes.is_empty() && self.video.bytes.is_empty() {
+            return None;
+        }
+        self.add(index, sample);
+        if sample.is_none() && self.open.k < wait {
+            return None;
+        }
+        let alone = (self.open.mask == 0).then_some(self.open.audio.len() + self.open.video.len());
+        self.open.number = Some(self.next_number);
+        self.next_number = self.next_number.wrapping_add(1);
+        self.flush();
+        alone
+    }
+
+    fn add(&mut self, index: u64, sample: Option<&[u8]>) {
+        if self.open.k == 0 {
+            self.open.first_index = index;
+        }
+        if let Some(sample) = sample {
+            self.open.mask |= 1 << self.open.k;
+            self.open.samples.extend_from_slice(sample);
+        }
+        self.open.k += 1;
+        if self.first_come {
+            return self.add_first_come();
+        }
+        let media = &mut self.open.media;
+        let left = self.room - self.audio.take(self.room, &mut self.open.audio, &mut media.audio_start);
+        self.video.take(left, &mut self.open.video, &mut media.video_start);
+    }
+
+    /// Frames of both media in the order in which they were handed in.
+    fn add_first_come(&mut self) {
+        let media = &mut self.open.media;
+        let mut left = self.room;
+        while left > 0
+            && let Some(turn) = self.turns.front_mut()
+        {
+            let room = left.min(turn.1);
+            let taken = match turn.0 {
+                Medium::Audio => self.audio.take(room, &mut self.open.audio, &mut media.audio_start),
+                _ => self.video.take(room, &mut self.open.video, &mut media.video_start),
+            };
+            left -= taken;
+            turn.1 -= taken;
+            if turn.1 == 0 || taken == 0 {
+                self.turns.pop_front();
+            }
+        }
+    }
+
+    /// From now on audio comes strictly before video, or frames of both first come, first served.
+    pub fn set_first_come(&mut self, first_come: bool) {
+        if self.first_come != first_come {
+            self.first_come = first_come;
+            // What waits already keeps audio first.
+            self.turns.clear();
+            self.turns.push_back((Medium::Audio, self.audio.bytes.len()));
+            self.turns.push_back((Medium::Video, self.video.bytes.len()));
+        }
+    }
+
+    /// The next fragment is of another scheme: lets those that wait leave.
+    pub fn finish(&mut self) {
+        let whole = self.open.k > 0 && self.open.mask.count_ones() == u32::from(self.open.k);
+        if self.open.k > 0 && !whole {
+            self.open.number = Some(self.next_number);
+            self.next_number = self.next_number.wrapping_add(1);
+        }
+        self.flush();
     }
 
     /// Lets the fragments that wait leave: the next one will not follow them.
@@ -126,14 +222,21 @@ impl Mux {
         }
     }
 
-    /// Drops everything that waits (the peer is another, or nobody listens); how many fragments. Frame numbers go on.
+    /// Drops everything that waits (the peer is another, or nobody listens);
+    /// how many samples. Frame numbers go on.
     pub fn clear(&mut self) -> u64 {
-        let dropped = self.ready.iter().chain([&self.open]).map(|p| u64::from(p.k)).sum();
+        let dropped = self.ready.iter().chain([&self.open]).map(|p| u64::from(p.mask.count_ones())).sum();
         self.open.clear();
         self.ready.clear();
         self.audio.clear();
         self.video.clear();
+        self.turns.clear();
         dropped
+    }
+
+    /// Bytes of audio and video in the packet that waits.
+    pub fn waiting(&self) -> usize {
+        self.open.audio.len() + self.open.video.len()
     }
 
     /// Bytes of audio waiting.

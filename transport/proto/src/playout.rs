@@ -8,9 +8,22 @@ use std::collections::VecDeque;
 
 use media::{Duration, HapticSample, Instant, PeerTime};
 
+use crate::reconstruct::Reconstruction;
+
 const PERIOD: Duration = Duration::from_millis(1);
 /// Releases over which the least filling is judged.
 const JUDGE_AFTER: u32 = 100;
+
+/// A sample on its way to the display.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shown {
+    /// Its tick.
+    pub index: u64,
+    /// What to show.
+    pub sample: HapticSample,
+    /// It was sent; false: made up in the place of one that was left out on purpose.
+    pub received: bool,
+}
 
 /// The buffer of haptic samples.
 #[derive(Clone, Debug)]
@@ -21,6 +34,10 @@ pub struct HapticPlayout {
     last: Option<u64>,
     least: usize,
     releases: u32,
+    /// Fills the gaps that a scheme leaves on purpose.
+    fill: Option<Reconstruction>,
+    /// The tick shown last, made up or received.
+    shown: u64,
     /// Samples not shown to shrink the buffer.
     pub skipped: u64,
     /// Samples not shown because a later one already was.
@@ -38,6 +55,8 @@ impl HapticPlayout {
             last: None,
             least: usize::MAX,
             releases: 0,
+            fill: None,
+            shown: 0,
             skipped: 0,
             late: 0,
         }
@@ -65,13 +84,17 @@ impl HapticPlayout {
     }
 
     /// The sample to show at `now`, if one is due.
-    pub fn poll(&mut self, now: Instant) -> Option<(u64, HapticSample)> {
+    pub fn poll(&mut self, now: Instant) -> Option<Shown> {
         if now < self.next_at {
             return None;
         }
-        let (index, sample) = self.queue.pop_front()?;
+        let Some((index, sample)) = self.queue.pop_front() else { return self.made_up(now) };
+        if let Some(fill) = &mut self.fill {
+            fill.push(index, sample);
+        }
+        self.shown = index;
         // A wake-up that comes late by less than a period keeps the pace; after a pause the pace begins anew.
-        self.next_at = if now.saturating_since(self.next_at) < PERIOD { self.next_at } else { now } + PERIOD;
+        self.pace(now);
         self.last = Some(index);
         self.least = self.least.min(self.queue.len());
         self.releases += 1;
@@ -82,12 +105,31 @@ impl HapticPlayout {
             self.releases = 0;
             self.least = usize::MAX;
         }
-        Some((index, sample))
+        Some(Shown { index, sample, received: true })
+    }
+
+    fn pace(&mut self, now: Instant) {
+        self.next_at = if now.saturating_since(self.next_at) < PERIOD { self.next_at } else { now } + PERIOD;
+    }
+
+    /// Between the samples of a scheme that skips.
+    fn made_up(&mut self, now: Instant) -> Option<Shown> {
+        let index = self.shown + 1;
+        let sample = self.fill.as_ref()?.at(index)?;
+        self.shown = index;
+        self.pace(now);
+        Some(Shown { index, sample, received: false })
+    }
+
+    /// From now on gaps are filled by `fill`, or not at all.
+    pub fn set_fill(&mut self, fill: Option<Reconstruction>) {
+        self.fill = fill;
     }
 
     /// When the next sample is due.
     pub fn due(&self) -> Option<Instant> {
-        (!self.queue.is_empty()).then_some(self.next_at)
+        let fills = || self.fill.as_ref().is_some_and(|fill| fill.at(self.shown + 1).is_some());
+        (!self.queue.is_empty() || fills()).then_some(self.next_at)
     }
 
     /// Samples waiting.
@@ -166,7 +208,7 @@ mod tests {
                         *next += 1;
                     }
                 }
-                while let Some((i, _)) = p.poll(now) {
+                while let Some(Shown { index: i, .. }) = p.poll(now) {
                     shown.push((now, i));
                 }
             }
@@ -202,10 +244,10 @@ mod tests {
         let mut p = HapticPlayout::new(12);
         p.push(5, zero());
         p.push(4, HapticSample::Force(Force::new(1.0, 0.0, 0.0)));
-        assert_eq!(p.poll(Instant::from_millis(1)).map(|s| s.0), Some(4));
+        assert_eq!(p.poll(Instant::from_millis(1)).map(|s| s.index), Some(4));
         p.push(3, zero());
         assert_eq!(p.late, 1);
-        assert_eq!(p.poll(Instant::from_millis(2)).map(|s| s.0), Some(5));
+        assert_eq!(p.poll(Instant::from_millis(2)).map(|s| s.index), Some(5));
         for i in 0..100 {
             p.push(10 + i, zero());
         }

@@ -307,7 +307,7 @@ mod tests {
 
     fn packet(p: &OutPacket) -> Packet<'_> {
         let media = Some(MediaHeader { audio_len: p.audio.len() as u16, ..p.media });
-        let header = Header { k: p.k, index: 0, sent: 0, notification: Notification::NONE, media, packet_number: None };
+        let header = Header { k: p.k, index: 0, sent: 0, notification: Notification::NONE, media, skip: None };
         Packet { header, samples: &p.samples, audio: &p.audio, video: &p.video }
     }
 

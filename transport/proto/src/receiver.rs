@@ -5,12 +5,13 @@ use media::{Duration, HapticSample, Instant, Medium, PeerTime, SampleKind};
 use crate::api::{Event, FrameOut, Reason, Timeout, TraceEvent};
 use crate::arrivals::{Arrival, Arrivals};
 use crate::clock::{self, Noticed, OffsetEstimator, PeerClock};
-use crate::config::Config;
+use crate::config::{Config, Scheme};
 use crate::control::MediumStatistics;
 use crate::endpoint::Events;
 use crate::meter::MediumMeter;
-use crate::playout::{AvSync, HapticPlayout};
+use crate::playout::{AvSync, HapticPlayout, Shown};
 use crate::reassembly::{Assembled, Reassembly};
+use crate::reconstruct::Reconstruction;
 use crate::stats::{ClockStats, ReceiveStats, Stats};
 use crate::wire::{FrameHeader, LOWER_HEADERS, NOTIFIED_MASK, Notification, Packet};
 
@@ -33,6 +34,8 @@ pub struct Receiver {
     arrivals: Arrivals,
     /// The peer skips samples on purpose: `arrivals` counts packets, not ticks.
     skipping: bool,
+    scheme: Scheme,
+    max_gap_ms: u64,
     reassembly: Reassembly,
     playout: HapticPlayout,
     sync: AvSync,
@@ -82,6 +85,8 @@ impl Receiver {
             trace: config.trace,
             arrivals: Arrivals::new(config.loss_deadline, Duration::from_millis(1)),
             skipping: false,
+            scheme: config.scheme,
+            max_gap_ms: config.rivals.max_gap_ms,
             reassembly: Reassembly::new(config.reassembly_deadline),
             playout: HapticPlayout::new(config.playout_capacity),
             sync: AvSync::default(),
@@ -106,6 +111,7 @@ impl Receiver {
         let lost = self.arrivals.reset(next_tick.min(ABSURD_TICK), true);
         self.on_lost(lost);
         self.skipping = false;
+        self.reconstruct();
         self.unsent = (unsent, 0);
         self.first_expected = next_tick;
         self.meters.iter_mut().for_each(MediumMeter::on_new_peer);
@@ -145,7 +151,9 @@ impl Receiver {
     pub fn on_unsent(&mut self, total: u32) {
         let more = total.wrapping_sub(self.unsent.0);
         if more as i32 > 0 {
-            self.unsent = (total, self.unsent.1.saturating_add(u64::from(more)));
+            // A peer that skips numbers its packets: no number is missing for what it did not send.
+            let due = if self.skipping { 0 } else { u64::from(more) };
+            self.unsent = (total, self.unsent.1.saturating_add(due));
             self.on_lost(0);
         }
     }
@@ -182,11 +190,11 @@ impl Receiver {
             return None;
         };
         let header = packet.header;
-        if header.packet_number.is_some() != self.skipping {
+        if header.skip.is_some() != self.skipping {
             self.change_numbering(now);
         }
         let k = u64::from(header.k);
-        let (number, count) = header.packet_number.map_or((header.index, k), |n| (n, 1));
+        let (number, count) = header.skip.map_or((header.index, k), |s| (s.number, 1));
         let (number, reordered) = match self.arrivals.on_packet(now, number, count) {
             Arrival::New { first, reordered, lost } => {
                 self.on_lost(lost);
@@ -232,7 +240,12 @@ impl Receiver {
                 Notification { transit: clock::transit(now, header.sent), index: header.index & NOTIFIED_MASK };
         }
         if self.trace {
-            events.push_back(Event::Trace(TraceEvent::PacketReceived { at: now, k: header.k, first_index: first }));
+            events.push_back(Event::Trace(TraceEvent::PacketReceived {
+                at: now,
+                k: header.k,
+                first_index: first,
+                mask: header.mask(),
+            }));
         }
         self.on_samples(now, first, inbound, &packet);
         if self.with_media {
@@ -248,6 +261,19 @@ impl Receiver {
         let lost = self.arrivals.reset(hint, !self.skipping);
         self.on_lost(lost);
         self.reassembly.reset();
+        self.reconstruct();
+    }
+
+    /// The scheme in force: it says how to fill the gaps of one that skips.
+    pub fn set_scheme(&mut self, scheme: Scheme) {
+        self.scheme = scheme;
+        self.reconstruct();
+    }
+
+    fn reconstruct(&mut self) {
+        let first_order = self.scheme == Scheme::WeberFirstOrder;
+        let fill = Reconstruction::new(first_order, self.max_gap_ms);
+        self.playout.set_fill(self.skipping.then_some(fill));
     }
 
     /// The peer's tick now, less the delay.
@@ -267,12 +293,14 @@ impl Receiver {
         let offset = self.offsets.offset(now);
         let meter = &mut self.meters[0];
         meter.on_packet(inbound);
-        for (i, bytes) in packet.samples.chunks_exact(self.kind.size()).enumerate() {
+        let mask = packet.header.mask();
+        let places = (0..packet.header.k).filter(|i| mask >> i & 1 == 1);
+        for (n, (i, bytes)) in places.zip(packet.samples.chunks_exact(self.kind.size())).enumerate() {
             // The newest sample left at once, the one before it had waited a tick, and so on.
-            let raw = inbound.saturating_add((k - 1 - i as i64) * TICK_NS);
-            meter.on_delivered(offset.map(|o| raw.saturating_add(o)), i == 0);
+            let raw = inbound.saturating_add((k - 1 - i64::from(i)) * TICK_NS);
+            meter.on_delivered(offset.map(|o| raw.saturating_add(o)), n == 0);
             if let Some(sample) = HapticSample::parse(self.kind, bytes) {
-                self.playout.push(first + i as u64, sample);
+                self.playout.push(first + u64::from(i), sample);
             }
         }
         let first_raw = inbound.saturating_add((k - 1) * TICK_NS);
@@ -313,9 +341,9 @@ impl Receiver {
 
     /// Lets out what is due at `now`.
     pub fn on_time(&mut self, now: Instant, events: &mut Events) {
-        while let Some((index, sample)) = self.playout.poll(now) {
+        while let Some(Shown { index, sample, received }) = self.playout.poll(now) {
             events.push_back(Event::Haptic { index, sample });
-            if self.trace {
+            if self.trace && received {
                 events.push_back(Event::Trace(TraceEvent::HapticDisplayed { index, at: now }));
             }
         }

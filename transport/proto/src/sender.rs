@@ -3,15 +3,17 @@
 use media::{Duration, HapticSample, Instant, Medium, SampleKind};
 
 use crate::api::{Event, FrameIn, KCause, SentPacket, TraceEvent};
+use crate::clock::UNIT_NS;
 use crate::clock::{self, Noticed, OffsetEstimator, SentLog};
-use crate::config::{Config, Scheme};
+use crate::config::{Config, MAX_MERGE, RivalConfig, Scheme};
 use crate::control::MediumStatistics;
 use crate::endpoint::Events;
 use crate::merge::Packetizer;
 use crate::mux::Mux;
 use crate::report::{DelaySummary, JitterSummary, MediumReport, Verdict};
+use crate::sampling::Sampler;
 use crate::stats::{Stats, TransmitStats};
-use crate::wire::{Header, LOWER_HEADERS, MediaHeader, Notification};
+use crate::wire::{Header, LOWER_HEADERS, MediaHeader, Notification, SkipHeader};
 
 /// A servo that missed more ticks than this in a row was stopped: the time is not filled with its last sample.
 const MAX_REPEATS: u64 = 50;
@@ -28,6 +30,8 @@ pub struct Sender {
     stale: Duration,
     mux: Mux,
     packetizer: Packetizer,
+    sampler: Sampler,
+    rivals: RivalConfig,
     sent: SentLog,
     next_tick: u64,
     /// Ticks that left in no packet.
@@ -47,14 +51,16 @@ impl Sender {
         let kind = config.sends();
         let with_media = kind == SampleKind::Force;
         let fragment_size = if with_media { config.fragment_size } else { kind.size() };
-        Sender {
+        let mut sender = Sender {
             kind,
             with_media,
             trace: config.trace,
             step: Duration::from_nanos((config.triggers.step_ms * 1e6) as u64),
             stale: Duration::from_millis(config.triggers.stale_ms),
             mux: Mux::new(fragment_size, kind.size()),
-            packetizer: Packetizer::new(config.scheme, config.triggers),
+            packetizer: Packetizer::new(config.scheme, config.triggers, config.rivals),
+            sampler: Sampler::new(config.scheme, config.rivals),
+            rivals: config.rivals,
             sent: SentLog::new(),
             next_tick: 0,
             unsent: 0,
@@ -64,7 +70,9 @@ impl Sender {
             peer_statistics: None,
             past: [[0; 3]; 3],
             counters: TransmitStats::default(),
-        }
+        };
+        sender.mux.set_first_come(config.scheme == Scheme::Hoip);
+        sender
     }
 
     /// The peer is another: nothing that waits is for it. Ticks and frame numbers go on.
@@ -72,6 +80,7 @@ impl Sender {
         self.drop_waiting();
         self.sent.reset();
         self.packetizer.reset();
+        self.sampler.reset();
         for (past, told) in self.past.iter_mut().zip(self.peer_statistics.take().unwrap_or_default()) {
             let told = [told.delivered, told.lost, told.late];
             past.iter_mut().zip(told).for_each(|(past, told)| *past += u64::from(told));
@@ -82,7 +91,9 @@ impl Sender {
     fn drop_waiting(&mut self) {
         let dropped = self.mux.clear();
         self.counters.haptic_sent -= dropped;
-        self.unsent += dropped;
+        if !self.packetizer.scheme().skips() {
+            self.unsent += dropped;
+        }
     }
 
     /// The servo's sample of `tick`. `open`: somebody listens.
@@ -93,7 +104,9 @@ impl Sender {
         }
         if !open {
             self.drop_waiting();
-            self.unsent += tick + 1 - self.next_tick;
+            if !self.packetizer.scheme().skips() {
+                self.unsent += tick + 1 - self.next_tick;
+            }
             self.next_tick = tick + 1;
             self.last_sample = None;
             return;
@@ -106,7 +119,7 @@ impl Sender {
                     self.fragment(now, index, last, events);
                 }
             }
-            _ if missed > 0 => {
+            _ if missed > 0 && !self.packetizer.scheme().skips() => {
                 self.unsent += missed;
                 self.mux.flush();
             }
@@ -126,13 +139,25 @@ impl Sender {
             if let Some(cause) = cause {
                 events.push_back(Event::Trace(TraceEvent::MergeFactor { index, k, cause }));
             }
-            events.push_back(Event::Trace(TraceEvent::HapticTaken { index, at: now }));
         }
-        self.counters.haptic_sent += 1;
         self.counters.k_ticks[usize::from(k - 1)] += 1;
+        let keep = self.sampler.keeps(index, sample, self.mux.waiting());
+        if keep {
+            self.counters.haptic_sent += 1;
+            if self.trace {
+                events.push_back(Event::Trace(TraceEvent::HapticTaken { index, at: now }));
+            }
+        }
         let mut bytes = [0; 24];
         sample.emit(&mut bytes);
-        self.mux.fragment(index, &bytes[..self.kind.size()], k);
+        let bytes = &bytes[..self.kind.size()];
+        if !self.packetizer.scheme().skips() {
+            self.mux.fragment(index, bytes, k);
+        } else if let Some(alone) =
+            self.mux.fragment_skipping(index, keep.then_some(bytes), self.rivals.media_wait.clamp(1, MAX_MERGE))
+        {
+            self.sampler.on_media_packet(alone);
+        }
     }
 
     /// An encoded frame.
@@ -166,7 +191,7 @@ impl Sender {
             sent: clock::stamp(now),
             notification,
             media: self.with_media.then_some(MediaHeader { audio_len: packet.audio.len() as u16, ..packet.media }),
-            packet_number: None,
+            skip: packet.number.map(|number| SkipHeader { number, mask: packet.mask }),
         };
         header.emit(buf);
         buf.extend_from_slice(&packet.samples);
@@ -174,25 +199,34 @@ impl Sender {
         buf.extend_from_slice(&packet.video);
         let newest = packet.first_index + u64::from(packet.k) - 1;
         self.sent.on_sent(packet.first_index, newest, now);
-        let sent = SentPacket { sequence: self.counters.packets, first_index: packet.first_index, k: packet.k };
+        let (first_index, k, mask) = (packet.first_index, packet.k, packet.mask);
+        let sent = SentPacket { sequence: self.counters.packets, first_index, k, mask };
         self.counters.packets += 1;
         self.counters.wire_bytes += buf.len() as u64 + LOWER_HEADERS;
         self.mux.done(packet);
         Some(sent)
     }
 
-    /// The peer measured one of our packets. What it means, if it is news.
-    pub fn on_notification(&mut self, now: Instant, notification: Notification) -> Option<Noticed> {
+    /// The peer measured one of our packets, and told so in one that took `inbound_ns` by our clocks. What it means, if it
+    /// is news.
+    pub fn on_notification(&mut self, now: Instant, notification: Notification, inbound_ns: i64) -> Option<Noticed> {
         let noticed = self.sent.on_notification(now, notification, self.step, self.stale)?;
         if noticed.restart {
             self.packetizer.reset();
+            self.sampler.reset();
         }
-        self.packetizer.on_notification(noticed.sent_tick, noticed.units);
+        // The clocks' difference is in both halves, with opposite signs.
+        let round_trip = noticed.units.wrapping_add(inbound_ns / UNIT_NS);
+        self.packetizer.on_notification(noticed.sent_tick, noticed.units, round_trip);
+        if self.packetizer.scheme().skips() {
+            self.sampler.on_notification(noticed.units, round_trip);
+        }
         Some(noticed)
     }
 
     /// What the peer received of us.
     pub fn on_peer_statistics(&mut self, statistics: [MediumStatistics; 3]) {
+        self.packetizer.on_report(u64::from(statistics[0].delivered), u64::from(statistics[0].lost));
         self.peer_statistics = Some(statistics);
     }
 
@@ -214,6 +248,9 @@ impl Sender {
     /// Changes the scheme from the next tick; that tick and the new k if k changed.
     pub fn set_scheme(&mut self, scheme: Scheme) -> Option<(u64, u8)> {
         let tick = self.next_tick;
+        self.mux.finish();
+        self.mux.set_first_come(scheme == Scheme::Hoip);
+        self.sampler = Sampler::new(scheme, self.rivals);
         self.packetizer.set_scheme(scheme, tick).then(|| (tick, self.packetizer.k()))
     }
 

@@ -7,7 +7,7 @@ use crate::config::MAX_MERGE;
 pub const VERSION: u8 = 1;
 /// Byte 0: this datagram is a control message.
 pub const FLAG_CONTROL: u8 = 0x20;
-/// Byte 0: samples are skipped on purpose; a packet number of its own follows the header.
+/// Byte 0: samples are skipped on purpose; a packet number and a mask of samples follow the header.
 pub const FLAG_SKIP: u8 = 0x10;
 /// Byte 0: the channel carries audio and video; five media bytes follow.
 pub const FLAG_MEDIA: u8 = 0x08;
@@ -33,8 +33,8 @@ pub mod field {
 pub const HEADER: usize = field::NOTIFICATION.end;
 /// Header bytes where audio and video ride along.
 pub const MEDIA_HEADER: usize = field::MEDIA.end;
-/// Bytes of the packet number that skipping schemes add to the header.
-pub const PACKET_NUMBER: usize = 2;
+/// Bytes that skipping schemes add to the header: packet number (2), mask of samples (1).
+pub const SKIP_HEADER: usize = 3;
 /// Headers below ours that count on the wire: Ethernet 26, IP 20, UDP 8.
 pub const LOWER_HEADERS: u64 = 54;
 /// Largest number of audio bytes, and of video bytes, in one packet.
@@ -72,6 +72,15 @@ pub struct MediaHeader {
     pub video_start: Option<u16>,
 }
 
+/// What skipping schemes add to the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkipHeader {
+    /// Counts packets, low 16 bits.
+    pub number: u16,
+    /// Bit i: the packet has the sample of its fragment i.
+    pub mask: u8,
+}
+
 /// The header of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -85,8 +94,8 @@ pub struct Header {
     pub notification: Notification,
     /// Present on channels that carry audio and video.
     pub media: Option<MediaHeader>,
-    /// Present in schemes that skip samples: counts packets.
-    pub packet_number: Option<u16>,
+    /// Present in schemes that skip samples.
+    pub skip: Option<SkipHeader>,
 }
 
 /// A data packet taken apart.
@@ -94,7 +103,7 @@ pub struct Header {
 pub struct Packet<'a> {
     /// Its header.
     pub header: Header,
-    /// k samples.
+    /// k samples; of a skipping scheme as many as its mask has bits.
     pub samples: &'a [u8],
     /// Audio stream bytes.
     pub audio: &'a [u8],
@@ -106,7 +115,7 @@ impl Header {
     /// Bytes that [`Header::emit`] writes.
     pub fn size(&self) -> usize {
         let base = if self.media.is_some() { MEDIA_HEADER } else { HEADER };
-        base + if self.packet_number.is_some() { PACKET_NUMBER } else { 0 }
+        base + if self.skip.is_some() { SKIP_HEADER } else { 0 }
     }
 
     /// Appends the header to `out`.
@@ -115,7 +124,7 @@ impl Header {
         if self.media.is_some() {
             flags |= FLAG_MEDIA;
         }
-        if self.packet_number.is_some() {
+        if self.skip.is_some() {
             flags |= FLAG_SKIP;
         }
         let notification =
@@ -129,9 +138,15 @@ impl Header {
             let bits = u64::from(m.audio_len) << 31 | start(m.audio_start) << 22 | start(m.video_start) << 13;
             out.extend_from_slice(&bits.to_be_bytes()[3..]);
         }
-        if let Some(number) = self.packet_number {
-            out.extend_from_slice(&number.to_be_bytes());
+        if let Some(skip) = self.skip {
+            out.extend_from_slice(&skip.number.to_be_bytes());
+            out.push(skip.mask);
         }
+    }
+
+    /// Bit i: the packet has the sample of its fragment i.
+    pub fn mask(&self) -> u8 {
+        self.skip.map_or(u8::MAX >> (8 - self.k), |s| s.mask)
     }
 
     /// Reads a header; `None` if it is not a data packet of this version or is too short.
@@ -153,14 +168,17 @@ impl Header {
             media = Some(MediaHeader { audio_len: nine(31), audio_start: start(22), video_start: start(13) });
             end = MEDIA_HEADER;
         }
-        let packet_number = if flags & FLAG_SKIP != 0 { Some(u16_at(end)?) } else { None };
+        let skip = match flags & FLAG_SKIP {
+            0 => None,
+            _ => Some(SkipHeader { number: u16_at(end)?, mask: *bytes.get(end + 2)? }),
+        };
         Some(Header {
             k: (flags & MASK_MERGE) + 1,
             index: u16_at(field::INDEX.start)?,
             sent: u16_at(field::SENT.start)?,
             notification: Notification { transit: (n >> 10) as u16 & TRANSIT_MASK, index: n as u16 & NOTIFIED_MASK },
             media,
-            packet_number,
+            skip,
         })
     }
 }
@@ -174,12 +192,14 @@ impl<'a> Packet<'a> {
             return None;
         }
         let body = bytes.get(header.size()..)?;
-        let (samples, media) = body.split_at_checked(usize::from(header.k) * sample_size)?;
+        let count = header.mask().count_ones() as usize;
+        let (samples, media) = body.split_at_checked(count * sample_size)?;
         let audio_len = usize::from(header.media.map_or(0, |m| m.audio_len));
         let (audio, video) = media.split_at_checked(audio_len)?;
         let inside = |start: Option<u16>, part: &[u8]| start.is_none_or(|s| usize::from(s) < part.len());
         let m = header.media.unwrap_or_default();
-        let possible = audio.len() <= MAX_PART
+        let possible = header.mask() & !(u8::MAX >> (8 - header.k)) == 0
+            && audio.len() <= MAX_PART
             && video.len() <= MAX_PART
             && (with_media || media.is_empty())
             && inside(m.audio_start, audio)
@@ -254,10 +274,11 @@ mod tests {
     prop_compose! {
         fn header()(
             k in 1u8..=8, index: u16, sent: u16, transit in 0u16..=TRANSIT_MASK, named in 0u16..=NOTIFIED_MASK,
-            media in proptest::option::of((0u16..0x1ff, start(), start())), packet_number: Option<u16>,
+            media in proptest::option::of((0u16..0x1ff, start(), start())), skip in proptest::option::of((any::<u16>(), any::<u8>())),
         ) -> Header {
             let media = media.map(|(audio_len, audio_start, video_start)| MediaHeader { audio_len, audio_start, video_start });
-            Header { k, index, sent, notification: Notification { transit, index: named }, media, packet_number }
+            let skip = skip.map(|(number, mask)| SkipHeader { number, mask });
+            Header { k, index, sent, notification: Notification { transit, index: named }, media, skip }
         }
     }
 
@@ -292,7 +313,7 @@ mod tests {
     #[test]
     fn sizes_are_those_of_the_paper() {
         let media = Some(MediaHeader::default());
-        let h = Header { k: 1, index: 0, sent: 0, notification: Notification::NONE, media, packet_number: None };
+        let h = Header { k: 1, index: 0, sent: 0, notification: Notification::NONE, media, skip: None };
         assert_eq!(LOWER_HEADERS as usize + h.size(), 67);
         assert_eq!(LOWER_HEADERS as usize + Header { media: None, ..h }.size(), 62);
     }

@@ -31,7 +31,7 @@ fn the_data_packet() {
     assert_eq!(row(s, &range(wire::field::SENT))[1], "sent");
     assert_eq!(row(s, &range(wire::field::NOTIFICATION))[1], "notification");
     assert_eq!(row(s, &range(wire::field::MEDIA))[1], "media");
-    assert_eq!(row(s, &format!("+{}", wire::PACKET_NUMBER))[1], "packet number");
+    assert_eq!(row(s, &format!("+{}", wire::SKIP_HEADER))[1], "packet number, mask");
     let flags = row(s, "0")[2];
     let bit = |mask: u8| mask.trailing_zeros();
     assert!(flags.contains(&format!("version ({})", wire::VERSION)));

@@ -87,7 +87,7 @@ fn selector(ui: &mut Ui, rect: Rect, current: Option<Scheme>) -> Option<Command>
 
 /// All schemes that can be chosen.
 fn schemes() -> impl Iterator<Item = Scheme> {
-    std::iter::once(Scheme::NoMerge).chain((1..=8).map(Scheme::KMerge)).chain([Scheme::Dpm, Scheme::DpmHoldUp])
+    Scheme::all()
 }
 
 /// Is there something that must not be missed?

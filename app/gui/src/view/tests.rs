@@ -273,7 +273,7 @@ fn the_buttons_stop_and_release() {
 
 #[test]
 fn a_scheme_is_chosen_from_the_list() {
-    let all = [Scheme::NoMerge, Scheme::KMerge(1), Scheme::KMerge(8), Scheme::DpmHoldUp];
+    let all = [Scheme::NoMerge, Scheme::KMerge(2), Scheme::DpmHoldUp, Scheme::Weber, Scheme::Hoip];
     for scheme in all {
         let mut window = Window::new(preview::snapshot(true));
         assert_eq!(window.click("dpm"), []);

@@ -37,12 +37,12 @@ fn write_channel(sender: &mut TraceWriter, sender_epoch: i64, receiver: &mut Tra
         if i % 2 == 1 {
             let first_index = FIRST + i - 1;
             let sequence = 500 + i / 2;
-            send(TraceEvent::PacketSent { sequence, at: at(taken(i), sender_epoch), k: 2, first_index });
+            send(TraceEvent::PacketSent { sequence, at: at(taken(i), sender_epoch), k: 2, first_index, mask: 3 });
             // The receiver counts from where it began.
             let first_index = first_index - 65_536 * (first_index / 65_536);
             let arrives = taken(i) + DELAY;
             if !LOST.contains(&i) {
-                receive(TraceEvent::PacketReceived { at: at(arrives, receiver_epoch), k: 2, first_index });
+                receive(TraceEvent::PacketReceived { at: at(arrives, receiver_epoch), k: 2, first_index, mask: 3 });
                 receive(TraceEvent::HapticDisplayed { index: first_index, at: at(arrives, receiver_epoch) });
             }
         }
@@ -51,7 +51,13 @@ fn write_channel(sender: &mut TraceWriter, sender_epoch: i64, receiver: &mut Tra
     let late = taken(SAMPLES);
     let first_index = FIRST + SAMPLES;
     send(TraceEvent::HapticTaken { index: first_index, at: at(late, sender_epoch) });
-    send(TraceEvent::PacketSent { sequence: 500 + SAMPLES / 2, at: at(late, sender_epoch), k: 1, first_index });
+    send(TraceEvent::PacketSent {
+        sequence: 500 + SAMPLES / 2,
+        at: at(late, sender_epoch),
+        k: 1,
+        first_index,
+        mask: 1,
+    });
     for (packets, ms) in [(0, -5), (250, 500), (1_500, 3_005)] {
         let counters = Counters {
             at: at(CONNECTED + ms * 1_000_000, sender_epoch),

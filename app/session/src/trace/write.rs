@@ -151,10 +151,10 @@ impl TraceWriter {
             TraceEvent::MergeFactor { index, k, cause } => {
                 writeln!(self.merge_factors, "{index},{k},{}", cause.name())
             }
-            TraceEvent::PacketSent { sequence, at, k, first_index } => {
+            TraceEvent::PacketSent { sequence, at, k, first_index, .. } => {
                 writeln!(self.packets_sent, "{sequence},{},{k},{first_index}", at.as_nanos())
             }
-            TraceEvent::PacketReceived { at, k, first_index } => {
+            TraceEvent::PacketReceived { at, k, first_index, .. } => {
                 writeln!(self.packets_received, "{},{k},{first_index}", at.as_nanos())
             }
             TraceEvent::HapticDisplayed { index, at } => writeln!(self.haptic_shown, "{index},{}", at.as_nanos()),
