@@ -10,6 +10,7 @@ mod clock;
 mod config;
 pub mod control;
 mod endpoint;
+pub mod feasible;
 mod link;
 mod merge;
 pub mod meter;

@@ -2,6 +2,5 @@
 //!
 //! Seeded and deterministic: no clock, thread or socket.
 
-pub mod feasible;
 pub mod snr;
 pub mod source;

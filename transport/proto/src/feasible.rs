@@ -45,9 +45,9 @@
 
 use core::fmt;
 
+use crate::TriggerConfig;
+use crate::wire::{HEADER, LOWER_HEADERS, MEDIA_HEADER};
 use media::Medium;
-use proto::TriggerConfig;
-use proto::wire::{HEADER, LOWER_HEADERS, MEDIA_HEADER};
 
 mod frames;
 
@@ -223,7 +223,7 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn k_max(&self) -> u8 {
-        self.triggers.k_max.clamp(1, proto::MAX_MERGE)
+        self.triggers.k_max.clamp(1, crate::MAX_MERGE)
     }
 
     /// Not overloaded at this level. False if the path makes no sense.
