@@ -20,6 +20,7 @@ mod receiver;
 pub mod report;
 mod sender;
 pub mod stats;
+pub mod table;
 pub mod wire;
 
 pub use api::*;
