@@ -123,14 +123,16 @@ impl Channel {
         }
     }
 
-    /// A packet left; the next in order. With it so many bytes of the streams of audio and video.
-    pub fn on_sent(&mut self, packet: Packet, audio_bytes: usize, video_bytes: usize) {
+    /// A packet left, with it so many bytes of the streams of audio and video. Its number in the channel.
+    pub fn on_sent(&mut self, packet: Packet, audio_bytes: usize, video_bytes: usize) -> u64 {
+        let sequence = self.settled + self.under_way.len() as u64;
         self.under_way.push_back((packet, Fate::UnderWay));
         self.most_under_way = self.most_under_way.max(self.under_way.len());
         if let Some([audio, video]) = &mut self.frames {
             audio.on_left(audio_bytes);
             video.on_left(video_bytes);
         }
+        sequence
     }
 
     /// The receiver took packet `sequence` in, for the first time.

@@ -8,8 +8,16 @@ use crate::spec::SECONDS;
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
     /// A run of this length is not possible: choose another.
-    #[error("a simulation of {0} s is not possible: give from {min} to {max} seconds", min = SECONDS.start(), max = SECONDS.end())]
-    Seconds(f64),
+    #[error("a simulation of {seconds} s{with} is not possible: give {shortest} to {longest} seconds",
+        with = if *traces { " with traces" } else { "" }, shortest = SECONDS.start())]
+    Seconds {
+        /// What was asked for, s.
+        seconds: f64,
+        /// The longest possible, s.
+        longest: f64,
+        /// Traces were asked for, too.
+        traces: bool,
+    },
     /// A trace cannot be written: a folder without permission, a full disk.
     #[error("cannot write {path} ({reason}); name a folder that may be written to")]
     Write {
@@ -27,6 +35,6 @@ impl SimError {
 
     /// The caller asked for what cannot be, as opposed to something that broke.
     pub fn is_usage(&self) -> bool {
-        matches!(self, SimError::Seconds(_))
+        matches!(self, SimError::Seconds { .. })
     }
 }

@@ -23,7 +23,7 @@ pub use convergence::{Convergence, SETTLED_AFTER};
 pub use error::SimError;
 pub use figures::TimeOverLimit;
 pub use outcome::{ChannelDetails, Details, FlowDetails, Footprint, Outcome};
-pub use spec::{DEFAULT_SECONDS, RunSpec, SECONDS, SessionSpec};
+pub use spec::{DEFAULT_SECONDS, RunSpec, SECONDS, SessionSpec, TRACED_SECONDS};
 pub use traces::{ChannelTraces, Traces};
 
 /// Runs one session over the scenario's networks to the end.

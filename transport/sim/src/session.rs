@@ -15,7 +15,7 @@ use crate::spec::SessionSpec;
 use crate::traces::Traces;
 
 /// Which station, and which road it sends on; in the order in which they come at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Sends on the backward road.
     Top,
@@ -74,7 +74,7 @@ pub(crate) struct Session {
     number: usize,
     /// Tick 0.
     start: Instant,
-    ticks: u64,
+    next_tick: u64,
     /// The figures begin here, and the ticks end there.
     from: Instant,
     end: Instant,
@@ -90,7 +90,6 @@ struct Station {
     endpoint: Endpoint,
     servo: Box<dyn Servo>,
     media: Vec<SyntheticMedia>,
-    next_tick: u64,
     wake_at: Option<Instant>,
     /// Triggers raised before the figures begin: I_C, I_S.
     triggers_before: (u64, u64),
@@ -107,7 +106,7 @@ impl Session {
         Session {
             number,
             start,
-            ticks: end.saturating_since(start).as_nanos().div_ceil(TICK.as_nanos()) as u64,
+            next_tick: 0,
             from,
             end,
             scheme: spec.scheme.to_string(),
@@ -119,10 +118,15 @@ impl Session {
         }
     }
 
-    /// When a station's next tick is due, if there is one more.
-    pub fn tick_at(&self, side: Side) -> Option<Instant> {
-        let tick = self.station(side).next_tick;
-        (tick < self.ticks).then(|| Instant::from_nanos(self.start.as_nanos() + tick * TICK.as_nanos() as u64))
+    /// When the next tick of both stations is due, if there is one more.
+    pub fn tick_at(&self) -> Option<Instant> {
+        let at = Instant::from_nanos(self.start.as_nanos() + self.next_tick * TICK.as_nanos() as u64);
+        (at < self.end).then_some(at)
+    }
+
+    /// Both stations have done this tick.
+    pub fn end_tick(&mut self) {
+        self.next_tick += 1;
     }
 
     /// When the figures begin.
@@ -143,7 +147,7 @@ impl Session {
 
     /// A tick of a station: sound and picture of this instant, then the sample.
     pub fn tick(&mut self, now: Instant, side: Side, roads: &mut Roads) {
-        let tick = self.station(side).next_tick;
+        let tick = self.next_tick;
         let (mut driven, media) = self.driven(side, roads.from(side));
         for source in media {
             let medium = source.medium();
@@ -154,7 +158,6 @@ impl Session {
         }
         let sample = driven.around.servo.tick(tick);
         driven.input(now, Input::Haptic { tick, sample });
-        self.station_mut(side).next_tick += 1;
     }
 
     /// Packet `id` of the road that this station hears has arrived.
@@ -229,18 +232,11 @@ impl Session {
             Side::Op => &self.op,
         }
     }
-
-    fn station_mut(&mut self, side: Side) -> &mut Station {
-        match side {
-            Side::Top => &mut self.top,
-            Side::Op => &mut self.op,
-        }
-    }
 }
 
 impl Station {
     fn new(endpoint: Endpoint, servo: Box<dyn Servo>, media: Vec<SyntheticMedia>) -> Self {
-        Station { endpoint, servo, media, next_tick: 0, wake_at: None, triggers_before: (0, 0) }
+        Station { endpoint, servo, media, wake_at: None, triggers_before: (0, 0) }
     }
 
     fn triggers(&self, now: Instant) -> (u64, u64) {
@@ -290,8 +286,9 @@ impl Host for Around<'_> {
         };
         let (audio, video) = parsed.map_or((0, 0), |p| (p.audio.len(), p.video.len()));
         let wire_bytes = bytes.len() as u64 + LOWER_HEADERS;
-        self.sends.on_sent(Packet { at: now, first_index: data.first_index, k: data.k, wire_bytes }, audio, video);
-        self.road.send(now, Owner { session: self.session, sequence: data.sequence }, bytes);
+        let packet = Packet { at: now, first_index: data.first_index, k: data.k, wire_bytes };
+        let sequence = self.sends.on_sent(packet, audio, video);
+        self.road.send(now, Owner { session: self.session, sequence }, bytes);
     }
 
     fn event(&mut self, now: Instant, event: &Event) {

@@ -13,6 +13,9 @@ use crate::source::{Servo, SyntheticServo};
 /// Possible lengths of a run, s: from one tick to more than a day.
 pub const SECONDS: RangeInclusive<f64> = 0.001..=100_000.0;
 
+/// Possible lengths of a run that keeps its traces, s: some 100 bytes of memory a tick and channel.
+pub const TRACED_SECONDS: RangeInclusive<f64> = 0.001..=5_000.0;
+
 /// Length of a run unless another is asked for, s: that of the reference runs.
 pub const DEFAULT_SECONDS: f64 = 500.0;
 
@@ -23,7 +26,7 @@ pub struct RunSpec {
     pub scenario: Scenario,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Length, s, within [`SECONDS`], rounded to milliseconds: ticks 0 to 1000 S - 1, after which the network drains.
+    /// Length, s, within [`SECONDS`] (with traces [`TRACED_SECONDS`]), rounded to milliseconds: ticks 0 to 1000 S - 1, after which the network drains.
     /// Default [`DEFAULT_SECONDS`].
     pub seconds: f64,
     /// Keep every packet, sample and frame: [`crate::Outcome::traces`]. Default false; costs some 100 bytes a tick.
@@ -38,13 +41,22 @@ impl RunSpec {
         RunSpec { scenario, seed: 1, seconds: DEFAULT_SECONDS, traces: false, session: SessionSpec::new(scheme) }
     }
 
+    /// Is such a run possible?
+    ///
+    /// # Errors
+    /// [`SimError::Seconds`] if its length is out of range.
+    pub fn check(&self) -> Result<(), SimError> {
+        self.ticks().map(|_| ())
+    }
+
     /// Ticks of the run.
     pub(crate) fn ticks(&self) -> Result<u64, SimError> {
+        let range = if self.traces { TRACED_SECONDS } else { SECONDS };
         // Not a number lies in no range.
-        if SECONDS.contains(&self.seconds) {
+        if range.contains(&self.seconds) {
             Ok((self.seconds * 1_000.0).round() as u64)
         } else {
-            Err(SimError::Seconds(self.seconds))
+            Err(SimError::Seconds { seconds: self.seconds, longest: *range.end(), traces: self.traces })
         }
     }
 }

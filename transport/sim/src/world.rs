@@ -24,10 +24,12 @@ pub(crate) struct World {
     now: Instant,
 }
 
-/// What comes next at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
 enum Next {
+    /// A packet from this side of a session.
     Arrival(Side),
+    /// A station of this session.
     Wake(usize, Side),
 }
 
@@ -79,18 +81,20 @@ impl World {
 
     /// All ticks before `end`, and all that happens up to and including it.
     fn tick_until(&mut self, end: Instant) {
-        loop {
-            let ticks = self.sessions.iter().flat_map(|s| Side::BOTH.map(|side| s.tick_at(side)));
-            let Some(at) = ticks.flatten().min().filter(|at| *at < end) else { break };
+        while let Some(at) = self.sessions.iter().filter_map(Session::tick_at).min()
+            && at < end
+        {
             self.advance(at);
             for i in 0..self.sessions.len() {
-                for side in Side::BOTH {
-                    if self.sessions[i].tick_at(side) == Some(at) {
-                        self.sessions[i].tick(at, side, &mut self.roads);
-                        // A network without any delay delivers at once.
-                        self.advance(at);
-                    }
+                if self.sessions[i].tick_at() != Some(at) {
+                    continue;
                 }
+                for side in Side::BOTH {
+                    self.sessions[i].tick(at, side, &mut self.roads);
+                    // A network without any delay delivers at once.
+                    self.advance(at);
+                }
+                self.sessions[i].end_tick();
             }
         }
         self.advance(end);
@@ -111,11 +115,9 @@ impl World {
             let sessions = &mut self.sessions;
             self.roads.from(side).advance(to, |owner| sessions[owner.session].on_gone(side, owner.sequence));
         }
-        loop {
-            let arrival = |side, road: &Road| road.arrives_at().map(|at| (at, Next::Arrival(side)));
-            let arrivals = [arrival(Side::Top, &self.roads.backward), arrival(Side::Op, &self.roads.forward)];
-            let next = arrivals.into_iter().chain([self.next_wake()]).flatten().min();
-            let Some((at, what)) = next.filter(|(at, _)| *at <= to) else { return };
+        while let Some((at, what)) = self.next()
+            && at <= to
+        {
             // Time does not go back for a wake-up that was due before.
             self.now = self.now.max(at);
             let at = self.now;
@@ -134,12 +136,33 @@ impl World {
         self.sessions[session].arrive(at, sender.peer(), &mut self.roads, id);
     }
 
+    /// What comes next, of what is known to come.
+    fn next(&self) -> Option<(Instant, Next)> {
+        let mut next = self.next_wake();
+        for (sender, road) in [(Side::Op, &self.roads.forward), (Side::Top, &self.roads.backward)] {
+            // At one instant arrivals come before wake-ups, and backward before forward.
+            if let Some(at) = road.arrives_at()
+                && next.is_none_or(|(first, _)| at <= first)
+            {
+                next = Some((at, Next::Arrival(sender)));
+            }
+        }
+        next
+    }
+
+    /// The next wake-up: of those of one instant the first session's, its teleoperator's before its operator's.
     fn next_wake(&self) -> Option<(Instant, Next)> {
-        let wakes =
-            self.sessions.iter().enumerate().flat_map(|(i, session)| {
-                Side::BOTH.map(|side| session.wake_at(side).map(|at| (at, Next::Wake(i, side))))
-            });
-        wakes.flatten().min()
+        let mut next: Option<(Instant, Next)> = None;
+        for (i, session) in self.sessions.iter().enumerate() {
+            for side in Side::BOTH {
+                if let Some(at) = session.wake_at(side)
+                    && next.is_none_or(|(first, _)| at < first)
+                {
+                    next = Some((at, Next::Wake(i, side)));
+                }
+            }
+        }
+        next
     }
 
     fn cross(&self, now: Instant) -> [Vec<netem::FlowStats>; 2] {

@@ -132,9 +132,9 @@ macro_rules! rows {
 }
 
 rows! {
-    0: fixed_k_at_0 dpm_at_0 1..=1;
-    1: fixed_k_at_100 dpm_at_100 1..=1;
+    0: fixed_k_at_0 dpm_at_0 1..=2;
+    1: fixed_k_at_100 dpm_at_100 1..=2;
     2: fixed_k_at_260 dpm_at_260 1..=6;
-    3: fixed_k_at_300 dpm_at_300 1..=1;
+    3: fixed_k_at_300 dpm_at_300 1..=2;
     4: fixed_k_at_400 dpm_at_400 1..=6;
 }
