@@ -10,7 +10,8 @@ use session::report::{Report, System};
 use session::trace::{MergeOptions, merge};
 use udp::EmulatorReport;
 
-use crate::demo::children::{Child, spent};
+use crate::cost::spent;
+use crate::demo::children::Child;
 use crate::failure::Failure;
 use crate::options::{DemoArgs, scenario};
 use crate::{output, signal};

@@ -166,6 +166,12 @@ fn cross_row(name: &str, c: &CrossReport) -> String {
 
 /// With `--assert-qos`: an error that names every medium that is not compliant.
 pub fn assert_qos(report: &Report) -> Result<(), Failure> {
+    let broken = broken_limits(report);
+    if broken.is_empty() { Ok(()) } else { Err(Failure::Qos(format!("limits broken: {}", broken.join(", ")))) }
+}
+
+/// Every medium that is not compliant, with its channel.
+pub fn broken_limits(report: &Report) -> Vec<String> {
     let mut broken = Vec::new();
     for (name, channel) in [("backward", &report.channels.backward), ("forward", &report.channels.forward)] {
         for medium in Medium::ALL {
@@ -174,5 +180,5 @@ pub fn assert_qos(report: &Report) -> Result<(), Failure> {
             }
         }
     }
-    if broken.is_empty() { Ok(()) } else { Err(Failure::Qos(format!("limits broken: {}", broken.join(", ")))) }
+    broken
 }
