@@ -86,7 +86,7 @@ impl Channel {
             under_way: VecDeque::new(),
             settled: 0,
             most_under_way: 0,
-            wire: WireReport::default(),
+            wire: WireReport { lost: Some(0), ..WireReport::default() },
             merge: Merge::default(),
             haptic: Figures::new(Medium::Haptic, from),
             convergence: Watch::new(spec),
@@ -247,7 +247,7 @@ impl Channel {
         if packet.at >= self.from {
             self.wire.packets += 1;
             self.wire.bytes += packet.wire_bytes;
-            *self.wire.lost.get_or_insert(0) += u64::from(received.is_none());
+            self.wire.lost = self.wire.lost.map(|lost| lost + u64::from(received.is_none()));
         }
         if let Some(at) = received {
             self.haptic.on_packet(packet.at, at);

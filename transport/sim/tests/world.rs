@@ -74,8 +74,15 @@ fn everything_sent_is_delivered_or_lost_and_the_traces_agree() {
                     assert_eq!(medium.sent, counted.len() as u64, "{what}");
                     counted.retain(|r| r.receive_ns.is_some());
                     assert_eq!(medium.delivered, counted.len() as u64, "{what}");
-                    let max = counted.iter().map(|r| r.receive_ns.unwrap() - r.capture_ns).max().unwrap();
-                    assert_eq!(medium.delay_ms.unwrap().max, max as f64 / 1e6, "{what}");
+                    let mut delays: Vec<i64> = counted.iter().map(|r| r.receive_ns.unwrap() - r.capture_ns).collect();
+                    let limit = (medium.limits.delay_ms * 1e6) as i64;
+                    assert_eq!(medium.late, delays.iter().filter(|d| **d > limit).count() as u64, "{what}");
+                    let (n, got) = (delays.len() as f64, medium.delay_ms.unwrap());
+                    assert!((got.mean - delays.iter().sum::<i64>() as f64 / n / 1e6).abs() < 1e-9, "{what}");
+                    delays.sort_unstable();
+                    let p99 = delays[(n * 0.99).ceil() as usize - 1] as f64 / 1e6;
+                    assert!((got.p99 - p99).abs() <= if p99 < 163.84 { 0.005 } else { 0.05 }, "{what}");
+                    assert_eq!(got.max, delays[delays.len() - 1] as f64 / 1e6, "{what}");
                 }
             }
         }
