@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TEST_ARROWS: &[(&str, &[&str])] = &[("proto", &["netem"]), ("session", &["sim"])];
 
 /// Folders whose code is told the time and moves no byte itself, and what it may not name.
-const PURE: &[&str] = &["transport/media/src", "transport/proto/src", "transport/netem/src"];
+const PURE: &[&str] = &["transport/media/src", "transport/proto/src", "transport/netem/src", "transport/sim/src"];
 const IMPURE_NAMES: &[&str] =
     &["std::time", "std::net", "std::thread", "Instant::now", "SystemTime", "UdpSocket", "TcpStream", "thread::spawn"];
 

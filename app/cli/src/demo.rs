@@ -10,7 +10,8 @@ use session::report::{Report, System};
 use session::trace::{MergeOptions, merge};
 use udp::EmulatorReport;
 
-use crate::demo::children::{Child, cpu_s};
+use crate::cost::spent;
+use crate::demo::children::Child;
 use crate::failure::Failure;
 use crate::options::{DemoArgs, scenario};
 use crate::{output, signal};
@@ -36,7 +37,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     }
     let place = Place::new()?;
     // A build that ran before in this same process is no cost of the demo.
-    let before_s = cpu_s();
+    let (before_s, _) = spent();
     let begin = Instant::now();
     let mut stations = Stations::start(args, &place, headless)?;
     voice.line(&format!("control: telehaptic ctl --socket {} status", stations.op_socket.display()));
@@ -45,7 +46,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     watched.and(ended)?;
     let mut report = joined(&place, warmup_s, args)?;
     if let Some(system) = &mut report.system {
-        *system = System { wall_s: begin.elapsed().as_secs_f64(), cpu_s: cpu_s() - before_s, ..system.clone() };
+        *system = System { wall_s: begin.elapsed().as_secs_f64(), cpu_s: spent().0 - before_s, ..system.clone() };
     }
     if headless {
         voice.line(output::table(&report).trim_end());

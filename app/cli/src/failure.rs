@@ -41,6 +41,12 @@ impl std::fmt::Display for Failure {
     }
 }
 
+impl From<sim::SimError> for Failure {
+    fn from(error: sim::SimError) -> Failure {
+        if error.is_usage() { Failure::Usage(error.to_string()) } else { Failure::Failed(error.to_string()) }
+    }
+}
+
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Failure {
         if error.is_usage() { Failure::Usage(error.to_string()) } else { Failure::Failed(error.to_string()) }

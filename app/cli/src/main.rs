@@ -3,6 +3,7 @@
 //! 0 done; 1 failed while running; 2 bad usage or configuration; 3 `--assert-qos` and a limit was broken.
 
 mod access;
+mod cost;
 mod ctl;
 mod demo;
 mod devices;
@@ -12,6 +13,7 @@ mod failure;
 mod options;
 mod output;
 mod signal;
+mod sim;
 mod station;
 
 use std::io::Write;
@@ -51,6 +53,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Top(args) => station::top(&args),
         Command::Op(args) => station::op(&args),
         Command::Emulate(args) => emulate::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Ctl(args) => ctl::run(&args),
         Command::Devices => devices::run(),
         Command::Doctor => doctor::run(),

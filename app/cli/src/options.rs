@@ -1,5 +1,7 @@
 //! The command line.
 
+mod simulation;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -12,6 +14,8 @@ use session::{Scheme, StationConfig, Ticket};
 use video::CameraSpec;
 
 use crate::failure::Failure;
+
+pub use simulation::SimArgs;
 
 /// Touch, see and hear a remote place through a shared network.
 #[derive(Debug, Parser)]
@@ -42,6 +46,8 @@ pub enum Command {
     Op(Box<OpArgs>),
     /// Emulate a network between an operator and a teleoperator
     Emulate(EmulateArgs),
+    /// Run the same protocol in virtual time: exact, and a thousand times faster
+    Sim(SimArgs),
     /// Talk to a station that runs on this machine
     Ctl(CtlArgs),
     /// List haptic devices, cameras, microphones and speakers, and how to ask for them

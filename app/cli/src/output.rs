@@ -172,6 +172,12 @@ pub fn assert_qos(report: &Report) -> Result<(), Failure> {
             "--assert-qos: no haptic sample arrived on either channel, so nothing was measured; let the stations connect first",
         ));
     }
+    let broken = broken_limits(report);
+    if broken.is_empty() { Ok(()) } else { Err(Failure::Qos(format!("limits broken: {}", broken.join(", ")))) }
+}
+
+/// Every medium that is not compliant, with its channel.
+pub fn broken_limits(report: &Report) -> Vec<String> {
     let mut broken = Vec::new();
     for (name, channel) in [("backward", &report.channels.backward), ("forward", &report.channels.forward)] {
         for medium in Medium::ALL {
@@ -180,5 +186,5 @@ pub fn assert_qos(report: &Report) -> Result<(), Failure> {
             }
         }
     }
-    if broken.is_empty() { Ok(()) } else { Err(Failure::Qos(format!("limits broken: {}", broken.join(", ")))) }
+    broken
 }

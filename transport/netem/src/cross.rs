@@ -91,6 +91,8 @@ pub struct FlowStats {
     pub delivered: u64,
     /// Bytes of `sent`.
     pub sent_bytes: u64,
+    /// Bytes of `delivered`.
+    pub delivered_bytes: u64,
     /// The mean rate that the scenario asks for.
     pub nominal: Bitrate,
     /// How long the flow has been on.
@@ -106,6 +108,7 @@ impl FlowStats {
             lost: self.lost - before.lost,
             delivered: self.delivered - before.delivered,
             sent_bytes: self.sent_bytes - before.sent_bytes,
+            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
             nominal: self.nominal,
             on_for: self.on_for.saturating_sub(before.on_for),
         }
@@ -130,6 +133,7 @@ pub(crate) struct Flow {
     sent_bytes: u64,
     pub(crate) lost: u64,
     pub(crate) delivered: u64,
+    pub(crate) delivered_bytes: u64,
 }
 
 impl Flow {
@@ -137,7 +141,18 @@ impl Flow {
     pub(crate) fn new(spec: CrossSpec, start: Instant, rng: SplitMix64) -> Self {
         let access = Link::new(spec.access_rate, spec.access_propagation, QueueLimit::default());
         let starts_at = start + spec.start;
-        Flow { spec, access, rng, starts_at, next_at: starts_at, sent: 0, sent_bytes: 0, lost: 0, delivered: 0 }
+        Flow {
+            spec,
+            access,
+            rng,
+            starts_at,
+            next_at: starts_at,
+            sent: 0,
+            sent_bytes: 0,
+            lost: 0,
+            delivered: 0,
+            delivered_bytes: 0,
+        }
     }
 
     /// When the next packet leaves the source.
@@ -183,6 +198,7 @@ impl Flow {
             lost: self.lost,
             delivered: self.delivered,
             sent_bytes: self.sent_bytes,
+            delivered_bytes: self.delivered_bytes,
             nominal: self.spec.traffic.nominal(),
             on_for: now.saturating_since(self.starts_at),
         }

@@ -86,6 +86,7 @@ pub struct Network {
     last_send: Instant,
     deliveries: VecDeque<Delivery>,
     drops: VecDeque<u64>,
+    copies: VecDeque<u64>,
     counts: Counts,
 }
 
@@ -136,6 +137,7 @@ impl Network {
             last_send: start,
             deliveries: VecDeque::new(),
             drops: VecDeque::new(),
+            copies: VecDeque::new(),
             counts: Counts::default(),
         };
         for flow in 0..network.flows.len() {
@@ -155,7 +157,7 @@ impl Network {
         self.last_send = self.last_send.max(now);
         if self.counts.inside as usize + self.deliveries.len() >= MAX_INSIDE {
             self.counts.dropped_for_room += 1;
-            return self.note_drop(id);
+            return note(&mut self.drops, id);
         }
         self.counts.inside += 1;
         let number = self.counts.sent;
@@ -204,6 +206,12 @@ impl Network {
         self.drops.pop_front()
     }
 
+    /// The next packet of which a wire made one copy more: it will be delivered or dropped once more. Asked for before
+    /// deliveries and drops it tells when a packet's bytes are needed no longer. Kept like drops.
+    pub fn poll_copy(&mut self) -> Option<u64> {
+        self.copies.pop_front()
+    }
+
     /// What became of the caller's packets so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -223,7 +231,7 @@ impl Network {
         let Some(arrives) = hop.link.offer(at, packet.size) else {
             self.counts.dropped_in_queues += 1;
             self.counts.inside -= 1;
-            return self.note_drop(packet.id);
+            return note(&mut self.drops, packet.id);
         };
         let fate = hop.wire.next();
         let packet = Packet { hop: packet.hop + 1, ..packet };
@@ -232,7 +240,7 @@ impl Network {
             None => {
                 self.counts.dropped_on_wires += 1;
                 self.counts.inside -= 1;
-                self.note_drop(packet.id);
+                note(&mut self.drops, packet.id);
             }
         }
         if let Some(extra) = fate.second
@@ -240,6 +248,7 @@ impl Network {
         {
             self.counts.duplicated += 1;
             self.counts.inside += 1;
+            note(&mut self.copies, packet.id);
             self.cause_own(at, arrives + extra, packet);
         }
     }
@@ -261,6 +270,7 @@ impl Network {
                 let flow = &mut self.flows[flow];
                 if through {
                     flow.delivered += 1;
+                    flow.delivered_bytes += size.as_bytes();
                 } else {
                     flow.lost += 1;
                 }
@@ -278,13 +288,14 @@ impl Network {
         };
         self.cross.push(Reverse(Event { key: Key { at, caused_at, number }, what }));
     }
+}
 
-    fn note_drop(&mut self, id: u64) {
-        if self.drops.len() == MAX_INSIDE {
-            self.drops.pop_front();
-        }
-        self.drops.push_back(id);
+/// Notes a packet for a caller who may never ask.
+fn note(list: &mut VecDeque<u64>, id: u64) {
+    if list.len() == MAX_INSIDE {
+        list.pop_front();
     }
+    list.push_back(id);
 }
 
 /// Something that happens. Events of one key (copies of one packet) are alike.

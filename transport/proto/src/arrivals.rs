@@ -6,9 +6,12 @@ use media::{Duration, Instant};
 /// Numbers remembered. The deadline must fit several times.
 const MEMORY: u64 = 4_096;
 /// A number further from what the time passed suggests than this is garbage.
-const PLAUSIBLE: u64 = 4_096;
+pub const PLAUSIBLE: u64 = 4_096;
+/// A number may be ahead of it by no more than the delay of the newest packet before can have been: it would make all that
+/// really come next look late.
+const AHEAD: i64 = 1_024;
 /// So many implausible numbers in succession are the truth: the sender began anew.
-const RESYNC_AFTER: u32 = 200;
+pub const RESYNC_AFTER: u32 = 200;
 
 /// Tracks the numbers of one channel: ticks, or packet numbers where samples are skipped on purpose.
 #[derive(Clone, Debug)]
@@ -80,7 +83,7 @@ impl Arrivals {
         let expected = if self.paced { newest + elapsed } else { newest };
         let delta = i64::from(low.wrapping_sub(expected as u16) as i16);
         let first = expected.saturating_add_signed(delta);
-        if self.paced && delta.unsigned_abs() > PLAUSIBLE {
+        if self.paced && (delta.unsigned_abs() > PLAUSIBLE || delta > AHEAD) {
             self.implausible += 1;
             if self.implausible < RESYNC_AFTER {
                 return Arrival::Implausible;

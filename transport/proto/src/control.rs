@@ -10,6 +10,8 @@ use crate::wire::{FLAG_CONTROL, VERSION};
 pub const CONTROL_HEADER: usize = 42;
 /// Where token and session stand: what a peer shows to be heard.
 pub const SHOWN: core::ops::Range<usize> = 10..30;
+/// Where the token alone stands.
+pub const TOKEN: core::ops::Range<usize> = 10..26;
 /// Largest control datagram that is sent; longer ones are read as far as they are understood.
 pub const MAX_CONTROL: usize = CONTROL_HEADER + 72;
 

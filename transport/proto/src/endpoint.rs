@@ -2,7 +2,7 @@
 
 use media::{Duration, Instant};
 
-use crate::api::{Command, Event, FrameIn, Host, Input, Reason, SentPacket, Timeout, TraceEvent, Transmit};
+use crate::api::{Command, Event, FrameIn, Host, Input, SentPacket, Timeout, TraceEvent, Transmit};
 use crate::config::{Config, Scheme};
 use crate::control::{ControlHeader, Message};
 use crate::link::{Heard, Link};
@@ -22,8 +22,9 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     connected_at: Option<Instant>,
-    /// Without control messages: when the next report is due, for the one scheme that lives by them.
-    report_at: Option<Instant>,
+    /// Without control messages: when the last report left, for the one scheme that lives by them.
+    reported_at: Instant,
+    report_due: bool,
     events: Events,
 }
 
@@ -44,7 +45,8 @@ impl Endpoint {
             sender: Sender::new(&config),
             receiver: Receiver::new(&config),
             connected_at: (!config.control).then_some(now),
-            report_at: (!config.control && config.scheme == Scheme::LossMerge).then_some(now + REPORT_EVERY),
+            reported_at: now,
+            report_due: false,
             events: Events::with_capacity(256),
             config,
         }
@@ -63,6 +65,7 @@ impl Endpoint {
             Input::Haptic { tick, sample } => {
                 let open = !self.config.control || self.link.data_to(now).is_some();
                 self.sender.on_haptic(now, tick, sample, open, &mut self.events);
+                self.note_report(now);
             }
             Input::Audio(frame) => self.on_frame(now, frame, media::Medium::Audio),
             Input::Video(frame) => self.on_frame(now, frame, media::Medium::Video),
@@ -110,14 +113,21 @@ impl Endpoint {
     /// When to call `handle(.., Input::Timeout)`.
     pub fn poll_timeout(&self) -> Option<Timeout> {
         let link = if self.config.control { self.link.poll_timeout() } else { None };
-        let report = self.report_at.map(|at| Timeout { at, reason: Reason::Control });
-        Timeout::min(self.receiver.poll_timeout(), Timeout::min(link, report))
+        Timeout::min(self.receiver.poll_timeout(), link)
     }
 
-    /// Receiver statistics by the clock alone.
+    /// Receiver statistics at a tick, twice a second.
+    fn note_report(&mut self, now: Instant) {
+        let lives_by_them = !self.config.control && self.sender.scheme() == Scheme::LossMerge;
+        if lives_by_them && now.saturating_since(self.reported_at) >= REPORT_EVERY {
+            (self.reported_at, self.report_due) = (now, true);
+        }
+    }
+
     fn poll_report(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let due = self.report_at.filter(|at| *at <= now)?;
-        self.report_at = Some(due + REPORT_EVERY);
+        if !std::mem::take(&mut self.report_due) {
+            return None;
+        }
         let header = ControlHeader { sent_at: now.as_nanos(), ..ControlHeader::default() };
         Message::Statistics(self.receiver.statistics()).emit(&header, buf);
         self.sender.on_control_sent(buf.len() as u64 + LOWER_HEADERS);

@@ -25,6 +25,7 @@ mod sampling;
 mod scheme;
 mod sender;
 pub mod stats;
+pub mod table;
 pub mod wire;
 
 pub use api::*;

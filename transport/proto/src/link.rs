@@ -17,6 +17,8 @@ const REPEAT_AFTER: Duration = Duration::from_millis(120);
 const COPIES: usize = 8;
 /// Time between receiver statistics.
 const STATISTICS_EVERY: Duration = Duration::from_secs(1);
+/// From one session number of a teleoperator to the next; odd, so that all are visited.
+const SESSION_STEP: u32 = 0x9e37_79b9;
 /// Goodbyes said, and the time between them: whoever leaves does not stay for an acknowledgement.
 const GOODBYES: u8 = 3;
 const GOODBYE_EVERY: Duration = Duration::from_millis(10);
@@ -41,6 +43,8 @@ pub struct Link {
     /// Messages that wait for an acknowledgement: key frame, scheme, emergency stop.
     pending: [Option<Pending>; 3],
     leaving: Option<Leaving>,
+    /// This end said goodbye: it hears no new hello until it connects again.
+    left: bool,
     /// Session of the peer that said goodbye last: what else it says is no news.
     gone: Option<u32>,
     unsent: u32,
@@ -109,6 +113,7 @@ impl Link {
             peer: None,
             pending: [None; 3],
             leaving: None,
+            left: false,
             gone: None,
             unsent: 0,
             ack_due: 0,
@@ -121,6 +126,8 @@ impl Link {
     pub fn connect(&mut self, now: Instant, target: Address) {
         self.target = Some(target);
         self.hello_at = Some(now);
+        self.left = false;
+        self.leaving = None;
     }
 
     /// Where the peer is.
@@ -201,7 +208,7 @@ impl Link {
     fn on_new_hello(&mut self, now: Instant, from: Address, header: &ControlHeader, hello: Hello) -> Heard {
         let expected = self.role == Role::Top || self.target.is_some();
         let busy = self.peer.is_some_and(|p| !p.silent && p.address != from);
-        if hello.role != self.role.peer() || !expected || busy {
+        if hello.role != self.role.peer() || !expected || busy || self.left {
             return Heard::Foreign;
         }
         self.forget();
@@ -215,6 +222,8 @@ impl Link {
         self.statistics_at = now + STATISTICS_EVERY;
         if self.role == Role::Top {
             self.answer_to = Some(from);
+            // An operator that comes back after another one must learn that its session is over: ours gets a new name.
+            self.session = self.session.wrapping_add(SESSION_STEP);
         }
         Heard::Connected { address: from, header: *header, hello }
     }
@@ -238,6 +247,7 @@ impl Link {
         self.gone = self.peer.map(|p| p.session);
         self.target = None;
         self.hello_at = None;
+        self.left = true;
         self.forget();
     }
 
@@ -317,7 +327,8 @@ impl Link {
     }
 
     fn message(&mut self, now: Instant, to: Address, m: Message) -> (Address, ControlHeader, Message) {
-        self.sequence += 1;
+        // 0 means none.
+        self.sequence = self.sequence.checked_add(1).unwrap_or(1);
         self.acknowledge = false;
         let header = ControlHeader {
             sequence: self.sequence,

@@ -3,7 +3,7 @@
 use media::{Duration, HapticSample, Instant, Medium, PeerTime, SampleKind};
 
 use crate::api::{Event, FrameOut, Reason, Timeout, TraceEvent};
-use crate::arrivals::{Arrival, Arrivals};
+use crate::arrivals::{Arrival, Arrivals, PLAUSIBLE, RESYNC_AFTER};
 use crate::clock::{self, Noticed, OffsetEstimator, PeerClock};
 use crate::config::{Config, Scheme};
 use crate::control::MediumStatistics;
@@ -34,6 +34,8 @@ pub struct Receiver {
     arrivals: Arrivals,
     /// The peer skips samples on purpose: `arrivals` counts packets, not ticks.
     skipping: bool,
+    /// So many packets in succession named a tick that cannot be.
+    absurd: u32,
     scheme: Scheme,
     max_gap_ms: u64,
     reassembly: Reassembly,
@@ -85,6 +87,7 @@ impl Receiver {
             trace: config.trace,
             arrivals: Arrivals::new(config.loss_deadline, Duration::from_millis(1)),
             skipping: false,
+            absurd: 0,
             scheme: config.scheme,
             max_gap_ms: config.rivals.max_gap_ms,
             reassembly: Reassembly::new(config.reassembly_deadline),
@@ -109,6 +112,8 @@ impl Receiver {
     /// meters go on.
     pub fn reset(&mut self, next_tick: u64, unsent: u32) {
         let lost = self.arrivals.reset(next_tick.min(ABSURD_TICK), true);
+        // What the old peer never sent is taken from what is lost only now, not from what was lost before.
+        self.unsent.1 = self.unsent.1.min(lost);
         self.on_lost(lost);
         self.skipping = false;
         self.reconstruct();
@@ -154,7 +159,6 @@ impl Receiver {
             // A peer that skips numbers its packets: no number is missing for what it did not send.
             let due = if self.skipping { 0 } else { u64::from(more) };
             self.unsent = (total, self.unsent.1.saturating_add(due));
-            self.on_lost(0);
         }
     }
 
@@ -190,6 +194,10 @@ impl Receiver {
             return None;
         };
         let header = packet.header;
+        if header.skip.is_some() && self.is_absurd(now, header.index) {
+            self.counters.garbage += 1;
+            return None;
+        }
         if header.skip.is_some() != self.skipping {
             self.change_numbering(now);
         }
@@ -254,6 +262,14 @@ impl Receiver {
         Some((!reordered).then_some((header.notification, inbound)))
     }
 
+    /// Is a tick of a skipping scheme far from where time has brought the ticks? If many in succession are, it is the truth.
+    fn is_absurd(&mut self, now: Instant, low: u16) -> bool {
+        let Some(expected) = self.expected_tick(now) else { return false };
+        let absurd = i64::from(low.wrapping_sub(expected as u16) as i16).unsigned_abs() > PLAUSIBLE;
+        self.absurd = if absurd { self.absurd + 1 } else { 0 };
+        absurd && self.absurd < RESYNC_AFTER
+    }
+
     /// The peer begins or ends to skip samples on purpose: other numbers count from here on.
     fn change_numbering(&mut self, now: Instant) {
         self.skipping = !self.skipping;
@@ -261,6 +277,7 @@ impl Receiver {
         let lost = self.arrivals.reset(hint, !self.skipping);
         self.on_lost(lost);
         self.reassembly.reset();
+        self.playout.reset();
         self.reconstruct();
     }
 

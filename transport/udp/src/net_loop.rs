@@ -75,7 +75,8 @@ impl NetLoop {
             let stopping = stop.load(Ordering::Acquire);
             for _ in 0..BATCH {
                 let Some(datagram) = self.socket.receive(&mut packet)? else { break };
-                // One longer than the buffer is garbage to the endpoint even without its end, and counted there.
+                // One longer than the buffer is judged by its beginning: data of that length is garbage, and counted; of a
+                // control message what is understood counts.
                 let input = Input::Datagram { from: datagram.from, bytes: &packet[..datagram.len] };
                 let mut wire = Wire { socket: &mut self.socket, handler };
                 drive(&mut self.endpoint, datagram.at, input, &mut buf, &mut wire);

@@ -174,9 +174,9 @@ fn the_answer_finds_an_operator_that_moved() {
         op.send(at, &control(n));
         let asked = collect(&mut top, Wall::from_millis(200));
         assert_eq!(asked.iter().map(|p| p.1).collect::<Vec<_>>(), [n]);
-        top.send(at, &packet(100 + n, 60));
+        top.send(at, &control(100 + n));
         let answers = collect(&mut op, Wall::from_millis(200));
-        assert_eq!(answers.iter().map(|p| (p.1, p.2)).collect::<Vec<_>>(), [(100 + n, 60)]);
+        assert_eq!(answers.iter().map(|p| p.1).collect::<Vec<_>>(), [100 + n]);
     }
     let report = running.end().report();
     assert_eq!((report.forward.forwarded, report.backward.forwarded), (3, 3));
@@ -190,8 +190,16 @@ fn a_port_in_use_is_named() {
     assert_eq!(from_address(to_address(held.local_addr())), held.local_addr());
 }
 
-/// A stranger neither gets the teleoperator's answers nor reaches it; the operator is followed when it moves, and replaced when
-/// it has left.
+/// The bytes of a control datagram that shows this token and session.
+fn showing(number: u32, token: u8, session: u8) -> Vec<u8> {
+    let mut bytes = control(number);
+    bytes[10..26].fill(token);
+    bytes[26..30].fill(session);
+    bytes
+}
+
+/// A stranger neither gets the teleoperator's answers nor keeps the operator from them, whoever comes first; the operator is
+/// followed when it moves, and another one with the token takes its place when it has left.
 #[test]
 fn only_the_operator_gets_the_answers() {
     let [mut top, mut op, mut moved, mut stranger] =
@@ -199,32 +207,35 @@ fn only_the_operator_gets_the_answers() {
     let running = Running::start("lan", top.local_addr());
     let at = to_address(running.at);
     let quiet = Wall::from_millis(100);
+    // The number of datagrams that reached the teleoperator, and whether its answer reached `by`.
     let mut answered = |by: &mut Socket, number: u32| {
-        top.send(at, &control(number));
-        let got = collect(by, quiet);
-        (collect(&mut top, quiet).len(), got.iter().any(|g| g.1 == number))
+        let reached = collect(&mut top, quiet).len();
+        top.send(at, &showing(number, 7, 1));
+        (reached, collect(by, quiet).iter().any(|g| g.1 == number))
     };
-    let with_session = |number: u32, session: u8| {
-        let mut bytes = control(number);
-        bytes[10..30].fill(session);
-        bytes
-    };
-    op.send(at, &with_session(1, 7));
-    assert_eq!(answered(&mut op, 2), (1, true));
-    // Data, a hello of another session, bytes of nothing: none of it is passed on, and none makes an operator.
-    for bytes in [packet(3, 60), with_session(3, 8), vec![0xff; 3], vec![]] {
+    // Who comes first is no operator yet.
+    stranger.send(at, &[0xff; 3]);
+    stranger.send(at, &showing(0, 9, 9));
+    op.send(at, &showing(1, 7, 2));
+    assert_eq!(answered(&mut op, 2), (3, true));
+    // Data, a hello of a second operator, a wrong token, bytes of nothing: not passed on, and none gets an answer.
+    for bytes in [packet(3, 60), showing(3, 7, 8), showing(3, 9, 2), vec![0xff; 3], vec![]] {
         op.send(at, &packet(4, 60));
         stranger.send(at, &bytes);
         assert_eq!(answered(&mut stranger, 5), (1, false));
         op.send(at, &packet(4, 60));
         assert_eq!(answered(&mut op, 6), (1, true));
     }
-    moved.send(at, &with_session(7, 7));
+    moved.send(at, &showing(7, 7, 2));
     assert_eq!(answered(&mut moved, 8), (1, true));
+    // A quiet operator's place is for one who knows the token.
     thread::sleep(Wall::from_millis(1_100));
-    stranger.send(at, &with_session(9, 8));
-    assert_eq!(answered(&mut stranger, 10), (1, true));
-    assert_eq!(running.end().report().foreign, 4);
+    stranger.send(at, &packet(9, 60));
+    stranger.send(at, &showing(9, 9, 9));
+    assert_eq!(answered(&mut stranger, 10), (1, false));
+    op.send(at, &showing(11, 7, 3));
+    assert_eq!(answered(&mut op, 12), (1, true));
+    assert_eq!(running.end().report().foreign, 6);
 }
 
 /// The cross-traffic begins with the first data of a station, not with what anyone throws at the port.

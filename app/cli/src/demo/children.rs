@@ -109,17 +109,3 @@ impl Drop for Child {
         let _ = self.process.wait();
     }
 }
-
-/// CPU time of this process and its ended children, s.
-pub fn cpu_s() -> f64 {
-    let spent = |who| {
-        // SAFETY: rusage is plain data; the call fills it.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(who, &raw mut usage);
-            usage
-        };
-        [usage.ru_utime, usage.ru_stime].iter().map(|t| t.tv_sec as f64 + t.tv_usec as f64 / 1e6).sum::<f64>()
-    };
-    spent(libc::RUSAGE_SELF) + spent(libc::RUSAGE_CHILDREN)
-}

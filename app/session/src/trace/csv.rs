@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use proto::table::{self, MEDIUM_HEADER, MERGE_FACTORS_HEADER, PACKETS_HEADER};
+
 use super::join::{Joined, MediumRow};
 use crate::error::SessionError;
 
@@ -11,14 +13,20 @@ use crate::error::SessionError;
 pub(super) fn write(dir: &Path, joined: &Joined, start: i64) -> Result<(), SessionError> {
     fs::create_dir_all(dir).map_err(SessionError::file("create", dir))?;
     let channel = joined.channel.name();
-    table(dir, &format!("packets_{channel}.csv"), "sequence,send_ns,receive_ns,k,first_sample_ms", |out| {
+    file(dir, &format!("packets_{channel}.csv"), PACKETS_HEADER, |out| {
         for p in &joined.packets {
-            let receive = since(p.receive, start);
-            writeln!(out, "{},{},{receive},{},{}", p.sequence, p.send - start, p.k, p.first_index)?;
+            let row = table::PacketRow {
+                sequence: p.sequence,
+                send_ns: p.send - start,
+                receive_ns: p.receive.map(|at| at - start),
+                k: p.k,
+                first_index: p.first_index,
+            };
+            writeln!(out, "{row}")?;
         }
         Ok(())
     })?;
-    table(dir, &format!("k_{channel}.csv"), "tick_ms,k,cause", |out| {
+    file(dir, &format!("k_{channel}.csv"), MERGE_FACTORS_HEADER, |out| {
         for (tick, k, cause) in &joined.merge_factors {
             writeln!(out, "{tick},{k},{cause}")?;
         }
@@ -34,20 +42,22 @@ pub(super) fn write(dir: &Path, joined: &Joined, start: i64) -> Result<(), Sessi
 }
 
 fn medium(dir: &Path, name: &str, rows: &[MediumRow], start: i64) -> Result<(), SessionError> {
-    table(dir, name, "index,capture_ns,receive_ns,display_ns", |out| {
+    file(dir, name, MEDIUM_HEADER, |out| {
         for r in rows {
-            let (receive, display) = (since(r.receive, start), since(r.display, start));
-            writeln!(out, "{},{},{receive},{display}", r.index, r.capture - start)?;
+            let since = |at: i64| at - start;
+            let row = table::MediumRow {
+                index: r.index,
+                capture_ns: since(r.capture),
+                receive_ns: r.receive.map(since),
+                display_ns: r.display.map(since),
+            };
+            writeln!(out, "{row}")?;
         }
         Ok(())
     })
 }
 
-fn since(at: Option<i64>, start: i64) -> i64 {
-    at.map_or(-1, |at| at - start)
-}
-
-fn table(
+fn file(
     dir: &Path,
     name: &str,
     header: &str,

@@ -31,10 +31,7 @@ fn connected() -> (Link, Link) {
         pass(&mut op, OP_AT, &mut top, ms(0))[..],
         [Heard::Connected { header: ControlHeader { session: 1, .. }, .. }]
     ));
-    assert!(matches!(
-        pass(&mut top, TOP_AT, &mut op, ms(0))[..],
-        [Heard::Connected { header: ControlHeader { session: 2, .. }, .. }]
-    ));
+    assert!(matches!(pass(&mut top, TOP_AT, &mut op, ms(0))[..], [Heard::Connected { .. }]));
     (op, top)
 }
 
@@ -98,10 +95,7 @@ fn a_restarted_station_takes_its_place_and_a_second_operator_does_not() {
         pass(&mut op, OP_AT, &mut restarted, ms(400))[..],
         [Heard::Connected { header: ControlHeader { session: 1, .. }, .. }]
     ));
-    assert!(matches!(
-        pass(&mut restarted, TOP_AT, &mut op, ms(401))[..],
-        [Heard::Connected { header: ControlHeader { session: 5, .. }, .. }]
-    ));
+    assert!(matches!(pass(&mut restarted, TOP_AT, &mut op, ms(401))[..], [Heard::Connected { .. }]));
 }
 
 #[test]
@@ -150,6 +144,9 @@ fn goodbye_frees_the_place_and_the_operator_calls_again() {
     assert_eq!(op.peer(), None);
     assert!(said(&mut op, ms(300)).iter().all(|s| matches!(s.2, Message::Hello(_))));
     assert_eq!(said(&mut op, ms(600)).len(), 1);
+    // One that has left does not take the operator again.
+    op.connect(ms(1_100), TOP_AT);
+    assert_eq!(pass(&mut op, OP_AT, &mut top, ms(1_100)), [Heard::Foreign]);
 }
 
 /// What a repetition would have to mend must not be acknowledged: an acknowledged stop is never said again.

@@ -6,6 +6,7 @@
 //! with the first data packet of a station; control messages before that meet an empty network.
 
 mod lane;
+mod operator;
 mod target;
 
 use std::net::SocketAddr;
@@ -16,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use media::{Channel, Duration, Instant};
 use netem::{DirectionSpec, Network, Scenario, direction_seed};
 use proto::Address;
-use proto::control::SHOWN;
 use proto::report::CrossTraffic;
 use proto::wire::{FLAG_CONTROL, HEADER, VERSION};
 use serde::{Deserialize, Serialize};
@@ -27,11 +27,10 @@ use crate::socket::{Datagram, Socket, to_address};
 use crate::wait::{Waker, wait};
 use lane::Lane;
 pub use lane::{LaneLog, LaneReport};
+use operator::Operator;
 
 /// Largest datagram passed on, bytes.
 const MAX_DATAGRAM: usize = 2_048;
-/// An operator that was not heard for so long gives its place to another source.
-const QUIET: Duration = Duration::from_secs(1);
 /// Longest sleep: `stop` is seen after it even if nobody calls the waker.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
@@ -55,15 +54,6 @@ pub struct EmulatorReport {
     pub foreign: u64,
 }
 
-/// Who gets the teleoperator's answers.
-#[derive(Debug)]
-struct Operator {
-    address: Address,
-    heard_at: Instant,
-    /// Token and session of its control messages: it may move, nobody may take its place.
-    shown: Option<[u8; SHOWN.end - SHOWN.start]>,
-}
-
 /// A network between two sockets.
 #[derive(Debug)]
 pub struct Emulator {
@@ -73,8 +63,7 @@ pub struct Emulator {
     scenario: Scenario,
     seed: u64,
     top: Address,
-    op: Option<Operator>,
-    foreign: u64,
+    operator: Operator,
     forward: Lane,
     backward: Lane,
     started: bool,
@@ -82,8 +71,8 @@ pub struct Emulator {
 
 impl Emulator {
     /// Listens on `listen` for an operator and passes its datagrams to the teleoperator at `to`, the answers back.
-    /// The first source but `to` is the operator; another one takes its place when it has been quiet for a second, or if it
-    /// shows the same token and session (the operator moved).
+    /// The operator is who shows the token that the teleoperator answers with; it may move, and another one takes its place
+    /// when it has been quiet for a second.
     ///
     /// # Errors
     /// [`UdpError::Bind`] if `listen` cannot be listened on, [`UdpError::Target`] if nothing can reach `to` from there.
@@ -103,8 +92,7 @@ impl Emulator {
             forward: quiet(&scenario.forward),
             backward: quiet(&scenario.backward),
             top: to_address(to),
-            op: None,
-            foreign: 0,
+            operator: Operator::default(),
             started: false,
             socket,
             clock,
@@ -169,14 +157,15 @@ impl Emulator {
             backward: self.backward.report(),
             forward: self.forward.report(),
             kernel_drops: self.socket.kernel_drops(),
-            foreign: self.foreign,
+            foreign: self.operator.foreign,
         }
     }
 
     fn take(&mut self, datagram: &Datagram, bytes: &[u8]) {
         let backward = datagram.from == self.top;
-        if !backward && !self.is_operator(datagram, bytes) {
-            self.foreign += 1;
+        if backward {
+            self.operator.on_answer(bytes);
+        } else if !self.operator.passes(datagram.from, datagram.at, bytes) {
             return;
         }
         let data = |first: &u8| first >> 6 == VERSION && first & FLAG_CONTROL == 0;
@@ -185,22 +174,6 @@ impl Emulator {
         }
         let lane = if backward { &mut self.backward } else { &mut self.forward };
         lane.take(datagram, bytes);
-    }
-
-    fn is_operator(&mut self, datagram: &Datagram, bytes: &[u8]) -> bool {
-        let control = bytes.first().is_some_and(|b| b & FLAG_CONTROL != 0);
-        let shown = bytes.get(SHOWN).filter(|_| control).and_then(|b| b.try_into().ok());
-        let known = self.op.as_ref().filter(|op| {
-            datagram.from != op.address
-                && datagram.at.saturating_since(op.heard_at) < QUIET
-                && (shown.is_none() || shown != op.shown)
-        });
-        if known.is_some() {
-            return false;
-        }
-        let before = self.op.take().filter(|op| op.address == datagram.from).and_then(|op| op.shown);
-        self.op = Some(Operator { address: datagram.from, heard_at: datagram.at, shown: shown.or(before) });
-        true
     }
 
     fn start(&mut self, at: Instant) {
@@ -212,7 +185,7 @@ impl Emulator {
     }
 
     fn release(&mut self, now: Instant) {
-        let op = self.op.as_ref().map(|op| op.address);
+        let op = self.operator.address();
         for (lane, to) in [(&mut self.forward, Some(self.top)), (&mut self.backward, op)] {
             let socket = &mut self.socket;
             lane.release(now, |bytes| (socket.send(to?, bytes)).then(|| self.clock.now()));
