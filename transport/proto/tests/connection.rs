@@ -480,7 +480,7 @@ fn what_was_never_sent_excuses_no_loss() {
     let mut n = 0u32;
     world.drop = Box::new(move |_, to, bytes| {
         n += 1;
-        to == TOP_AT && bytes[0] & 0x20 == 0 && n % 20 == 0
+        to == TOP_AT && bytes[0] & 0x20 == 0 && n.is_multiple_of(20)
     });
     world.run(8_000);
     let now = world.now;
