@@ -15,7 +15,7 @@ use video::CameraSpec;
 
 use crate::failure::Failure;
 
-pub use simulation::SimArgs;
+pub use simulation::{FeasibleArgs, SimArgs, SimCommand};
 
 /// Touch, see and hear a remote place through a shared network.
 #[derive(Debug, Parser)]

@@ -1,5 +1,7 @@
 //! `sim`: stations and network in virtual time, one run for each scenario and scheme.
 
+mod feasible;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,15 +11,13 @@ use netem::Scenario;
 use proto::report::{ChannelReport, MediumReport, Report, ServoReport, System, Verdict};
 use serde::Serialize;
 use session::{Scheme, StationConfig};
-use sim::{Details, Outcome, RunSpec};
+use sim::source::Source;
+use sim::{Details, Outcome, Reference, RunSpec};
 
 use crate::cost::spent;
 use crate::failure::Failure;
-use crate::options::{SimArgs, scenario};
+use crate::options::{SimArgs, SimCommand, scenario};
 use crate::output::{self, Voice};
-
-/// Schemes as the command line takes them.
-const SCHEMES: &str = "no-merge, k-merge:N (N from 1 to 8), dpm, dpm-hold-up";
 
 /// A file of every run's traces, by which a folder is tried out.
 const A_TRACE: &str = "packets_backward.csv";
@@ -27,7 +27,11 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     if args.list {
         return list();
     }
+    if let Some(SimCommand::Feasible(args)) = &args.command {
+        return feasible::run(args);
+    }
     let runs = runs(args)?;
+    let force = Force::new(args, &runs)?;
     output::check_writable(args.report.as_deref())?;
     for dir in runs.iter().filter_map(|run| run.csv.as_ref()) {
         std::fs::create_dir_all(dir).map_err(Failure::writing(dir))?;
@@ -39,10 +43,10 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let mut reports = Vec::new();
     let mut broken = Vec::new();
     for run in runs {
-        let reported = run.run()?;
+        let reported = run.run(force.as_ref())?;
         let report = &reported.report;
         if args.report.is_none() {
-            Voice::stdout().line(&row(report));
+            Voice::stdout().line(&row(report, reported.simulation.force_snr_db));
         }
         let limits = output::broken_limits(report);
         if !limits.is_empty() {
@@ -59,6 +63,23 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
         return Err(Failure::Qos(format!("limits broken: {}", broken.join("; "))));
     }
     Ok(())
+}
+
+/// Forces with a meaning, and what they would be over an ideal network.
+struct Force {
+    source: Source,
+    reference: Reference,
+}
+
+impl Force {
+    /// `None` for synthetic samples.
+    fn new(args: &SimArgs, runs: &[Run]) -> Result<Option<Force>, Failure> {
+        let source = Source::parse(&args.source).map_err(|e| Failure::Usage(e.to_string()))?;
+        // All runs of a command have one seed and one length.
+        let Some(spec) = runs.first().map(|run| &run.spec).filter(|_| source.has_forces()) else { return Ok(None) };
+        let reference = Reference::new(&source, spec.seed, spec.seconds)?;
+        Ok(Some(Force { source, reference }))
+    }
 }
 
 /// One run.
@@ -88,9 +109,10 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
             spec.seconds = args.seconds.unwrap_or(spec.seconds);
             spec.traces = args.csv.is_some();
             spec.check()?;
-            let (triggers, fragment_size) = (config.triggers, config.fragment_size);
-            spec.session.configure =
-                Box::new(move |config| (config.triggers, config.fragment_size) = (triggers, fragment_size));
+            let (triggers, rivals, fragment_size) = (config.triggers, config.rivals, config.fragment_size);
+            spec.session.configure = Box::new(move |config| {
+                (config.triggers, config.rivals, config.fragment_size) = (triggers, rivals, fragment_size);
+            });
             let mut own = || folder(name, scheme, &mut taken);
             let csv = args.csv.as_ref().map(|dir| if several { dir.join(own()) } else { dir.clone() });
             runs.push(Run { spec, csv });
@@ -122,9 +144,12 @@ struct Reported {
 }
 
 impl Run {
-    fn run(self) -> Result<Reported, Failure> {
+    fn run(self, force: Option<&Force>) -> Result<Reported, Failure> {
         let (begin, (cpu_before, _)) = (Instant::now(), spent());
-        let Outcome { mut report, details, traces, .. } = sim::run(self.spec)?;
+        let Outcome { mut report, details, traces, .. } = match force {
+            Some(force) => sim::run_with_snr(self.spec, &force.source, &force.reference)?,
+            None => sim::run(self.spec)?,
+        };
         if let Some((dir, traces)) = self.csv.as_ref().zip(traces) {
             traces.write_csv(dir)?;
         }
@@ -138,12 +163,13 @@ impl Run {
 }
 
 /// Delays in ms. A row is one run; audio and video are those of the backward channel.
-const HEADER: &str = "                                  backward: haptic delay, ms                        \
+const HEADER: &str = "                                       backward: haptic delay, ms                        \
     forward: haptic delay, ms                  delay max  cross\n\
-    scenario             scheme          k   mean    p99    max  jitter  over%  loss%     \
-    k   mean    p99    max  over%  loss%   audio  video  loss%  verdict";
+    scenario             scheme               k   mean    p99    max  jitter  over%  loss%     \
+    k   mean    p99    max  over%  loss%   audio  video  loss%    snr  verdict";
 
-fn row(report: &Report) -> String {
+fn row(report: &Report, snr_db: Option<f64>) -> String {
+    let snr = snr_db.map_or_else(|| format!("{:>5}", "-"), |db| format!("{db:5.1}"));
     let (backward, forward) = (&report.channels.backward, &report.channels.forward);
     let max = |medium: &Option<MediumReport>| {
         let delay = medium.as_ref().and_then(|m| m.delay_ms);
@@ -152,7 +178,7 @@ fn row(report: &Report) -> String {
     let jitter = backward.haptic.jitter_ms.map_or_else(|| format!("{:>6}", "-"), |j| format!("{:6.3}", j.sample));
     let cross = report.cross_traffic.as_ref().map_or(0.0, |c| c.backward.lost_percent.max(c.forward.lost_percent));
     format!(
-        "{:20} {:12} {}  {jitter} {}  {} {}  {} {} {cross:6.2}  {}",
+        "{:20} {:17} {}  {jitter} {}  {} {}  {} {} {cross:6.2}  {snr}  {}",
         report.scenario,
         report.scheme,
         delays(backward),
@@ -200,7 +226,8 @@ fn list() -> Result<(), Failure> {
         voice.line(&format!("{name:12} {description}"));
     }
     voice.line(&format!("scenarios: {}, or the path of a .toml file", Scenario::grammar()));
-    voice.line(&format!("schemes: {SCHEMES}"));
+    voice.line(&format!("schemes: {}", Scheme::grammar()));
+    voice.line(&format!("sources: {}", Source::GRAMMAR));
     Ok(())
 }
 

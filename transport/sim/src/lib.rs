@@ -8,6 +8,7 @@
 mod channel;
 mod convergence;
 mod error;
+mod fidelity;
 mod figures;
 mod frames;
 mod outcome;
@@ -22,6 +23,7 @@ mod world;
 
 pub use convergence::{Convergence, SETTLED_AFTER};
 pub use error::SimError;
+pub use fidelity::{Reference, run_with_snr};
 pub use figures::TimeOverLimit;
 pub use outcome::{ChannelDetails, Details, FlowDetails, Footprint, Outcome};
 pub use spec::{DEFAULT_SECONDS, RunSpec, SECONDS, SessionSpec, TRACED_SECONDS};

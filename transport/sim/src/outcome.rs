@@ -28,6 +28,9 @@ pub struct Details {
     pub backward: ChannelDetails,
     /// OP to TOP.
     pub forward: ChannelDetails,
+    /// SNR of the force displayed to the operator against that over an ideal network, dB; null where nobody asked or nothing
+    /// can be compared.
+    pub force_snr_db: Option<f64>,
 }
 
 /// The same of one channel.

@@ -210,7 +210,7 @@ impl Session {
                 cross_traffic,
                 system: None,
             },
-            details: Details { backward: backward_details, forward: forward_details },
+            details: Details { backward: backward_details, forward: forward_details, force_snr_db: None },
             traces: traces.map(|(backward, forward)| Traces { backward, forward }),
             footprint: Footprint { packet_buffers, packets_under_way },
         }

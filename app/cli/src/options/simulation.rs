@@ -2,16 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use session::Scheme;
 
 /// `telehaptic sim`.
 #[derive(Clone, Debug, Args)]
+#[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 pub struct SimArgs {
+    /// Questions that need no run.
+    #[command(subcommand)]
+    pub command: Option<SimCommand>,
     /// Networks: paper/rN (N kbit/s of cross-traffic), lan, wifi, cellular, or TOML files
     #[arg(value_name = "SCENARIO", required_unless_present = "list")]
     pub scenarios: Vec<String>,
-    /// Packetization: no-merge, k-merge:N, dpm or dpm-hold-up; again for more runs [default: dpm]
+    /// Packetization, see --list; again for more runs [default: dpm]
     #[arg(long = "scheme", value_name = "SCHEME")]
     pub schemes: Vec<Scheme>,
     /// Length of each run in virtual seconds [default: 500]
@@ -20,13 +24,16 @@ pub struct SimArgs {
     /// Seed of all randomness [default: 1]
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
+    /// Haptic samples: synthetic, closed-loop, generator or trace:FILE; all but synthetic give an SNR of the displayed force
+    #[arg(long, value_name = "SOURCE", default_value = "synthetic")]
+    pub source: String,
     /// Write the report as JSON instead of a table; - for stdout. An array where there are several runs
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Write traces into this folder; several runs each into one of its own below
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
-    /// Read scheme, seed, fragment_size and [triggers] from a TOML file; options on the command line win
+    /// Read scheme, seed, fragment_size, [triggers] and [rivals] from a TOML file; options on the command line win
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Exit with code 3 if a medium breaks its limits
@@ -35,6 +42,56 @@ pub struct SimArgs {
     /// List scenarios and schemes
     #[arg(long)]
     pub list: bool,
+}
+
+/// `telehaptic sim ...`: what is answered without a run.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SimCommand {
+    /// Can a network carry a session under DPM? The worst delays, estimated beforehand
+    Feasible(FeasibleArgs),
+}
+
+/// `telehaptic sim feasible`: one bottleneck, both directions alike.
+#[derive(Clone, Debug, Args)]
+pub struct FeasibleArgs {
+    /// Capacity of the bottleneck, kbit/s
+    #[arg(long, value_name = "KBPS", value_parser = rate, allow_hyphen_values = true)]
+    pub capacity: f64,
+    /// Cross-traffic there, kbit/s
+    #[arg(long, value_name = "KBPS", default_value = "0", value_parser = rate_or_none, allow_hyphen_values = true)]
+    pub cross: f64,
+    /// One-way propagation, ms
+    #[arg(long, value_name = "MS", value_parser = delay, allow_hyphen_values = true)]
+    pub delay: f64,
+    /// Hops that take transmission time
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub hops: u32,
+    /// Flows of cross-traffic; 0: a fluid
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub flows: u32,
+    /// Packets of the cross-traffic, bytes on the wire
+    #[arg(long, value_name = "BYTES", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=65535))]
+    pub packet: u32,
+    /// Exit with code 3 if the answer is no
+    #[arg(long)]
+    pub assert_qos: bool,
+}
+
+fn within(text: &str, what: &str, low: f64, high: f64) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|v| (low..=high).contains(v));
+    value.ok_or_else(|| format!("give {low} to {high} {what}"))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    within(text, "kbit/s", 1.0, 1e8)
+}
+
+fn rate_or_none(text: &str) -> Result<f64, String> {
+    within(text, "kbit/s", 0.0, 1e8)
+}
+
+fn delay(text: &str) -> Result<f64, String> {
+    within(text, "ms", 0.0, 10_000.0)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -3,6 +3,7 @@
 //!
 //! The virtual clock starts at `Instant::ZERO` with tick 0; tick n is at n milliseconds.
 
+mod choice;
 mod closed_loop;
 mod generator;
 mod synthetic;
@@ -13,6 +14,7 @@ use std::rc::Rc;
 
 use media::{HapticSample, Instant};
 
+pub use choice::{Source, SourceError};
 pub use closed_loop::{ClosedLoopConfig, OpServo, TopServo};
 pub use generator::{Generator, GeneratorConfig, Phase};
 pub use synthetic::{SyntheticMedia, SyntheticServo, sample_of};
