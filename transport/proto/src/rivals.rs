@@ -16,7 +16,7 @@ pub struct RivalConfig {
     /// `rtp-report`: time between two reports, ms. Default 500.
     pub report_ms: u64,
     /// Deadband schemes: a sample is sent if it differs from what the receiver shows by more than this fraction of it (the
-    /// Weber fraction). Default 0.1.
+    /// Weber fraction). Default 0.1, which the literature gives.
     pub deadband: f64,
     /// Deadband schemes: smaller differences are never sent: of a force, N. Default 0.01.
     pub floor_force: f32,
@@ -27,17 +27,17 @@ pub struct RivalConfig {
     /// Schemes that skip: the longest run of ticks without a sample, ms. Default 20: the watchdogs at both stations let go of
     /// the hand soon after.
     pub max_gap_ms: u64,
-    /// Schemes that skip: audio and video wait so many ticks for a sample to ride with, 1 to 8. Default 8.
+    /// Schemes that skip: audio and video wait so many ticks for a sample to ride with, 1 to 8. Default 4.
     pub media_wait: u8,
-    /// `opportunistic`: the deadband at full congestion. Default 0.3.
+    /// `opportunistic`: the deadband at full congestion. Default 0.5.
     pub deadband_max: f64,
-    /// `opportunistic`: so much delay above the least one is full congestion, ms. Default 10.
+    /// `opportunistic`: so much delay above the least one is full congestion, ms. Default 3.
     pub congested_ms: f64,
     /// `etp`: the gap widens while the round trip is so much above the least one, ms. Default 4.
     pub etp_high_ms: f64,
     /// `etp`: the gap narrows while it is less than this above it, ms. Default 2.
     pub etp_low_ms: f64,
-    /// `etp`: ticks between two changes of the gap, ms. Default 60.
+    /// `etp`: ticks between two changes of the gap, ms. Default 30.
     pub etp_pause_ms: u64,
     /// `etp`: the widest gap, ticks. Default 8.
     pub etp_max_gap: u8,
@@ -45,34 +45,40 @@ pub struct RivalConfig {
     pub loss_percent: f64,
     /// `loss-merge`: bad reports in succession that raise k. Default 2.
     pub loss_reports: u32,
-    /// `loss-merge`: good reports in succession that lower k. Default 10.
+    /// `loss-merge`: good reports in succession that lower k. Default 60.
     pub clear_reports: u32,
-    /// `visual-haptic`: the constant bit rate, kbit/s, headers of all layers included. Default 690.
+    /// `visual-haptic`: the constant bit rate, kbit/s, headers of all layers included. Default 620.
     pub visual_haptic_kbps: f64,
 }
 
 impl Default for RivalConfig {
     fn default() -> Self {
         RivalConfig {
-            nafcah: TriggerConfig::default(),
-            rtp: TriggerConfig { ewma_weight: 1.0, rises: 1, window: 3, tolerance_ms: 2.0, ..TriggerConfig::default() },
+            nafcah: TriggerConfig {
+                ewma_weight: 0.1,
+                rises: 6,
+                window: 128,
+                tolerance_ms: 0.25,
+                ..TriggerConfig::default()
+            },
+            rtp: TriggerConfig { ewma_weight: 1.0, rises: 1, window: 8, tolerance_ms: 2.0, ..TriggerConfig::default() },
             report_ms: 500,
             deadband: 0.1,
             floor_force: 0.01,
             floor_velocity: 0.005,
             floor_position: 0.000_5,
             max_gap_ms: 20,
-            media_wait: 8,
-            deadband_max: 0.3,
-            congested_ms: 10.0,
+            media_wait: 4,
+            deadband_max: 0.5,
+            congested_ms: 3.0,
             etp_high_ms: 4.0,
             etp_low_ms: 2.0,
-            etp_pause_ms: 60,
+            etp_pause_ms: 30,
             etp_max_gap: 8,
             loss_percent: 0.1,
             loss_reports: 2,
-            clear_reports: 10,
-            visual_haptic_kbps: 690.0,
+            clear_reports: 60,
+            visual_haptic_kbps: 620.0,
         }
     }
 }

@@ -115,7 +115,8 @@ fn reports_each_half_second_hide_what_happens_between() {
 
 #[test]
 fn loss_merge_waits_for_persistent_loss_and_a_long_peace() {
-    let mut p = dpm(Scheme::LossMerge);
+    let rivals = RivalConfig { clear_reports: 10, ..RivalConfig::default() };
+    let mut p = Packetizer::new(Scheme::LossMerge, TriggerConfig::default(), rivals);
     let mut tick = 0;
     let (mut delivered, mut lost) = (0, 0);
     let mut report = |p: &mut Packetizer, more_lost: u64| {
