@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use session::report::{DelaySummary, JitterSummary, Limits, MediumReport, Verdict};
 use session::{
-    AvSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, HistoryPoint, LinkState, Scheme, Snapshot,
-    ViewPicture,
+    AvSnapshot, Carries, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, HistoryPoint, LinkState, Scheme,
+    Snapshot, ViewPicture,
 };
 
 use crate::StationHandle;
@@ -86,6 +86,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             haptic: Some(medium([30.0, 10.0, 10.0], 84_300, [19.1, 18.6, 24.9, 27.3], 0.41, Verdict::Pass)),
             audio: Some(medium([150.0, 30.0, 1.0], 4_215, [38.2, 37.8, 46.0, 49.1], 3.02, Verdict::Pass)),
             video: Some(medium([400.0, 30.0, 1.0], 2_107, [61.5, 58.0, 171.4, 203.9], 11.8, Verdict::Unknown)),
+            carries: Some(Carries { free_kbps: 828.3, worst_delay_ms: 38.1, feasible: false }),
             history: history(uptime_s, 0.0, 18.0),
         },
         forward: ChannelSnapshot {
@@ -97,6 +98,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             haptic: Some(medium([30.0, 10.0, 10.0], 84_300, [17.0, 16.8, 19.2, 22.6], 0.09, Verdict::Pass)),
             audio: None,
             video: None,
+            carries: Some(Carries { free_kbps: 688.0, worst_delay_ms: 18.2, feasible: true }),
             history: history(uptime_s, 1.7, 16.2),
         },
         rtt_ms: Some(39.3),

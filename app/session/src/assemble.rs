@@ -146,6 +146,8 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
             answer_timeout: config.answer_timeout().filter(|_| config.role == Role::Op),
             device: device_name,
             max_force,
+            triggers: config.triggers,
+            fragment_bytes: u32::try_from(config.fragment_size).unwrap_or(u32::MAX),
             priority: priority.clone(),
         },
         servo: servo_slot_out,

@@ -54,6 +54,7 @@ impl ChannelMemory {
             haptic: haptic.clone(),
             audio: audio.clone(),
             video: video.clone(),
+            carries: None,
             history: self.history.iter().copied().collect(),
         }
     }

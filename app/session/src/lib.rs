@@ -9,6 +9,7 @@
 mod allocations;
 mod assemble;
 mod camera;
+mod carries;
 mod config;
 mod control;
 mod cost;
@@ -33,6 +34,7 @@ mod ticket;
 pub mod trace;
 mod watcher;
 
+pub use carries::Carries;
 pub use config::{DEFAULT_PORT, StationConfig};
 pub use error::SessionError;
 pub use outcome::Outcome;

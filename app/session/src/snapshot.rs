@@ -5,6 +5,8 @@ use proto::Scheme;
 use proto::report::{MediumReport, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::carries::Carries;
+
 /// A station at one moment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -78,6 +80,8 @@ pub struct ChannelSnapshot {
     pub audio: Option<MediumReport>,
     /// As above.
     pub video: Option<MediumReport>,
+    /// Can the network that is measured carry this channel? `None` while nothing is known.
+    pub carries: Option<Carries>,
     /// The last 30 s, oldest first, at 20 points a second.
     pub history: Vec<HistoryPoint>,
 }

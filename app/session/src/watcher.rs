@@ -7,12 +7,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use media::{Instant, Role};
+use media::{Channel, Instant, Role};
+use proto::TriggerConfig;
 use proto::stats::Stats;
 use rtrb::{Consumer, Producer};
 use triple_buffer::Output;
 use udp::Clock;
 
+use crate::carries::carries;
 use crate::error::SessionError;
 use crate::history::{ChannelMemory, Now};
 use crate::shared::{AvSlot, NetSlot, Note, ServoSlot, Shared};
@@ -37,6 +39,8 @@ pub(crate) struct Facts {
     pub answer_timeout: Option<Duration>,
     pub device: String,
     pub max_force: f32,
+    pub triggers: TriggerConfig,
+    pub fragment_bytes: u32,
     /// Said by the servo thread once it runs.
     pub priority: Arc<OnceLock<String>>,
 }
@@ -211,10 +215,15 @@ impl Watcher {
             self.memory.point_at = Some(now);
         }
         let [transmit, receive] = self.channels(stats, net.at, point.then_some(uptime_s));
-        let (forward, backward) = match self.facts.role {
+        let (mut forward, mut backward) = match self.facts.role {
             Role::Op => (transmit, receive),
             Role::Top => (receive, transmit),
         };
+        let Facts { triggers, fragment_bytes, .. } = &self.facts;
+        for (channel, state) in [(Channel::Forward, &mut forward), (Channel::Backward, &mut backward)] {
+            let history = state.history.iter().copied();
+            state.carries = carries(channel, history, stats.scheme, triggers, *fragment_bytes);
+        }
         Snapshot {
             is_operator: self.facts.role == Role::Op,
             uptime_s,

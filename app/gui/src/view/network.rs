@@ -75,7 +75,17 @@ impl Channel<'_> {
         let now = self.state.delay_ms.filter(|d| d.is_finite());
         let over = now.is_some_and(|d| d > limit);
         let mut lines = Lines::new(delay);
-        write(ui, lines.take(20.0), Align::Min, "haptic delay now", Ink::NOTE);
+        let heads = lines.take(20.0);
+        write(ui, heads, Align::Min, "haptic delay now", Ink::NOTE);
+        if let Some(carries) = &self.state.carries {
+            let worst = carries.worst_delay_ms;
+            let text = if carries.feasible {
+                format!("feasible, worst {worst:.0} ms")
+            } else {
+                format!("may reach {worst:.0} ms")
+            };
+            write(ui, heads, Align::Max, text, Ink::NOTE);
+        }
         let value = lines.take(38.0);
         let color = if over { theme::FAIL } else { theme::TEXT };
         let written = write(ui, value, Align::Min, with_unit(now, 1, "ms"), Ink::LARGE.colored(color));
