@@ -9,19 +9,26 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use media::{Bitrate, DataSize, Duration, Instant};
 
-use crate::cross::{CrossSpec, Flow, FlowStats};
+use crate::cross::{CrossSpec, Flow, FlowStats, Step, Traffic};
 use crate::impair::{Impairments, LossSpec, Probability, ReorderSpec};
-use crate::link::{Link, QueueLimit};
+use crate::link::{Link, QueueLimit, RateStep};
 use crate::rng::SplitMix64;
 
 /// Packets of the caller's that may be inside, deliveries not yet polled among them. One more is dropped.
 pub const MAX_INSIDE: usize = 16_384;
+
+/// Bits of the number of a TCP step below that of its flow: more steps than a run has.
+const FLOW_SHIFT: u32 = 44;
 
 /// One hop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HopSpec {
     /// Rate of its wire; `None`: transmission takes no time and nothing queues.
     pub rate: Option<Bitrate>,
+    /// How that rate changes, in order of time: a capacity schedule. Without `rate` it has no effect. A packet in
+    /// transmission at that moment goes on at the new rate with the bits that are left; delays are exact, rounded to the
+    /// nearest nanosecond once per packet.
+    pub rate_steps: Vec<RateStep>,
     /// How long a bit travels.
     pub propagation: Duration,
     /// How much may wait for the wire. Default 100 packets.
@@ -80,6 +87,8 @@ pub struct Network {
     hops: Vec<Hop>,
     bottleneck: usize,
     flows: Vec<Flow>,
+    /// Counts steps of TCP, which keep their order within an instant.
+    tcp_steps: u64,
     /// The caller's packets on their way to the entrance of a hop, or to the far end.
     own: BinaryHeap<Reverse<Event<Packet>>>,
     cross: BinaryHeap<Reverse<Event<CrossStep>>>,
@@ -109,6 +118,7 @@ struct Packet {
 enum CrossStep {
     Emit { flow: usize },
     Arrive { flow: usize, size: DataSize },
+    Tcp { flow: usize, step: Step },
 }
 
 impl Network {
@@ -116,12 +126,12 @@ impl Network {
     /// else that is random derives from it.
     pub fn new(spec: &DirectionSpec, start: Instant, seed: u64) -> Self {
         let hop = |(i, h): (usize, &HopSpec)| Hop {
-            link: Link::new(h.rate, h.propagation, h.queue),
+            link: Link::new(h.rate, h.propagation, h.queue).with_steps(start, &h.rate_steps),
             wire: Impairments::new(h.loss, h.reorder, h.duplicate, SplitMix64::for_part(seed, 2 * i as u64 + 1)),
         };
         let mut variable = 0;
         let mut flow = |(i, c): (usize, &CrossSpec)| {
-            let is_variable = !matches!(c.traffic, crate::cross::Traffic::Constant { .. });
+            let is_variable = matches!(c.traffic, Traffic::VariableGap { .. } | Traffic::VariableSize { .. });
             let first = is_variable && variable == 0;
             variable += u32::from(is_variable);
             let rng = if first { SplitMix64::new(seed) } else { SplitMix64::for_part(seed, 2 * i as u64 + 2) };
@@ -131,6 +141,7 @@ impl Network {
             hops: spec.hops.iter().enumerate().map(hop).collect(),
             bottleneck: spec.bottleneck,
             flows: spec.cross.iter().enumerate().map(&mut flow).collect(),
+            tcp_steps: 0,
             own: BinaryHeap::new(),
             cross: BinaryHeap::new(),
             last_send: start,
@@ -139,7 +150,8 @@ impl Network {
             counts: Counts::default(),
         };
         for flow in 0..network.flows.len() {
-            network.cause_cross(start, network.flows[flow].next_at(), CrossStep::Emit { flow });
+            network.cause_emission(start, flow);
+            network.cause_tcp(start, flow);
         }
         network
     }
@@ -247,24 +259,60 @@ impl Network {
     fn on_cross(&mut self, at: Instant, step: CrossStep) {
         match step {
             CrossStep::Emit { flow } => {
-                let (size, arrives) = self.flows[flow].emit();
+                let (size, arrives) = self.flows[flow].emit(at);
                 if let Some(arrives) = arrives {
                     self.cause_cross(at, arrives, CrossStep::Arrive { flow, size });
                 }
-                self.cause_cross(at, self.flows[flow].next_at(), CrossStep::Emit { flow });
+                self.cause_emission(at, flow);
             }
             CrossStep::Arrive { flow, size } => {
-                let through = match self.hops.get_mut(self.bottleneck) {
-                    Some(hop) => hop.link.offer(at, size).is_some() && hop.wire.next().first.is_some(),
-                    None => true,
-                };
-                let flow = &mut self.flows[flow];
-                if through {
-                    flow.delivered += 1;
-                } else {
-                    flow.lost += 1;
-                }
+                self.pass_bottleneck(at, flow, size);
             }
+            CrossStep::Tcp { flow, step } => self.on_tcp(at, flow, step),
+        }
+    }
+
+    fn on_tcp(&mut self, at: Instant, flow: usize, step: Step) {
+        let Some((size, beyond)) = self.flows[flow].tcp.as_ref().map(|tcp| (tcp.packet(), tcp.beyond())) else {
+            return;
+        };
+        if let Step::Arrive { slot, number } = step {
+            if let Some(arrives) = self.pass_bottleneck(at, flow, size) {
+                self.cause_cross(at, arrives + beyond, CrossStep::Tcp { flow, step: Step::Ack { slot, number } });
+            }
+            return;
+        }
+        let Flow { tcp, line, .. } = &mut self.flows[flow];
+        if let Some(tcp) = tcp {
+            tcp.handle(at, step, line);
+        }
+        self.cause_tcp(at, flow);
+    }
+
+    /// A packet of cross-traffic reaches the bottleneck's queue; when it arrives behind its wire (`None`: lost).
+    fn pass_bottleneck(&mut self, at: Instant, flow: usize, size: DataSize) -> Option<Instant> {
+        let arrives = match self.hops.get_mut(self.bottleneck) {
+            Some(hop) => hop.link.offer(at, size).and_then(|arrives| Some(arrives + hop.wire.next().first?)),
+            None => Some(at),
+        };
+        let line = &mut self.flows[flow].line;
+        if arrives.is_some() {
+            line.delivered += 1;
+        } else {
+            line.lost += 1;
+        }
+        arrives
+    }
+
+    fn cause_emission(&mut self, caused_at: Instant, flow: usize) {
+        if let Some(at) = self.flows[flow].next_at() {
+            self.cause_cross(caused_at, at, CrossStep::Emit { flow });
+        }
+    }
+
+    fn cause_tcp(&mut self, caused_at: Instant, flow: usize) {
+        while let Some((at, step)) = self.flows[flow].tcp.as_mut().and_then(|tcp| tcp.poll_step()) {
+            self.cause_cross(caused_at, at, CrossStep::Tcp { flow, step });
         }
     }
 
@@ -274,7 +322,11 @@ impl Network {
 
     fn cause_cross(&mut self, caused_at: Instant, at: Instant, what: CrossStep) {
         let number = match what {
-            CrossStep::Emit { flow } | CrossStep::Arrive { flow, .. } => flow as u64,
+            CrossStep::Emit { flow } | CrossStep::Arrive { flow, .. } => (flow as u64) << FLOW_SHIFT,
+            CrossStep::Tcp { flow, .. } => {
+                self.tcp_steps += 1;
+                (flow as u64) << FLOW_SHIFT | self.tcp_steps & ((1 << FLOW_SHIFT) - 1)
+            }
         };
         self.cross.push(Reverse(Event { key: Key { at, caused_at, number }, what }));
     }
