@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use media::{Bitrate, DataSize, Duration, Instant};
 
-use crate::cross::{CrossSpec, Flow, FlowStats, Step, Traffic};
+use crate::cross::{CrossSpec, Flow, FlowStats, Step, TcpStep, Traffic};
 use crate::impair::{Impairments, LossSpec, Probability, ReorderSpec};
 use crate::link::{Link, QueueLimit, RateStep};
 use crate::rng::SplitMix64;
@@ -17,7 +17,8 @@ use crate::rng::SplitMix64;
 /// Packets of the caller's that may be inside, deliveries not yet polled among them. One more is dropped.
 pub const MAX_INSIDE: usize = 16_384;
 
-/// Bits of the number of a TCP step below that of its flow: more steps than a run has.
+/// The number of a step of cross-traffic is that of its flow above so many bits, and below them (for TCP alone) counts:
+/// further than any run.
 const FLOW_SHIFT: u32 = 44;
 
 /// One hop.
@@ -91,7 +92,7 @@ pub struct Network {
     tcp_steps: u64,
     /// The caller's packets on their way to the entrance of a hop, or to the far end.
     own: BinaryHeap<Reverse<Event<Packet>>>,
-    cross: BinaryHeap<Reverse<Event<CrossStep>>>,
+    cross: BinaryHeap<Reverse<Event<Step>>>,
     last_send: Instant,
     deliveries: VecDeque<Delivery>,
     drops: VecDeque<u64>,
@@ -112,13 +113,6 @@ struct Packet {
     size: DataSize,
     /// The hop at whose entrance it arrives.
     hop: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum CrossStep {
-    Emit { flow: usize },
-    Arrive { flow: usize, size: DataSize },
-    Tcp { flow: usize, step: Step },
 }
 
 impl Network {
@@ -200,7 +194,7 @@ impl Network {
                     self.on_own(event.key.at, event.what);
                 }
             } else if let Some(Reverse(event)) = self.cross.pop() {
-                self.on_cross(event.key.at, event.what);
+                self.on_cross(event.key, event.what);
             }
         }
     }
@@ -256,36 +250,33 @@ impl Network {
         }
     }
 
-    fn on_cross(&mut self, at: Instant, step: CrossStep) {
+    fn on_cross(&mut self, key: Key, step: Step) {
+        let (at, flow) = (key.at, (key.number >> FLOW_SHIFT) as usize);
         match step {
-            CrossStep::Emit { flow } => {
+            Step::Emit => {
                 let (size, arrives) = self.flows[flow].emit(at);
                 if let Some(arrives) = arrives {
-                    self.cause_cross(at, arrives, CrossStep::Arrive { flow, size });
+                    self.cause_cross(at, arrives, flow, Step::Pass { size });
                 }
                 self.cause_emission(at, flow);
             }
-            CrossStep::Arrive { flow, size } => {
+            Step::Pass { size } => {
                 self.pass_bottleneck(at, flow, size);
             }
-            CrossStep::Tcp { flow, step } => self.on_tcp(at, flow, step),
+            Step::Tcp(step) => self.on_tcp(at, flow, step),
         }
     }
 
-    fn on_tcp(&mut self, at: Instant, flow: usize, step: Step) {
-        let Some((size, beyond)) = self.flows[flow].tcp.as_ref().map(|tcp| (tcp.packet(), tcp.beyond())) else {
-            return;
-        };
-        if let Step::Arrive { slot, number } = step {
+    fn on_tcp(&mut self, at: Instant, flow: usize, step: TcpStep) {
+        let Flow { tcp: Some(tcp), line, .. } = &mut self.flows[flow] else { return };
+        if let TcpStep::Arrive { slot, number } = step {
+            let (size, beyond) = (tcp.packet(), tcp.beyond());
             if let Some(arrives) = self.pass_bottleneck(at, flow, size) {
-                self.cause_cross(at, arrives + beyond, CrossStep::Tcp { flow, step: Step::Ack { slot, number } });
+                self.cause_cross(at, arrives + beyond, flow, Step::Tcp(TcpStep::Ack { slot, number }));
             }
             return;
         }
-        let Flow { tcp, line, .. } = &mut self.flows[flow];
-        if let Some(tcp) = tcp {
-            tcp.handle(at, step, line);
-        }
+        tcp.handle(at, step, line);
         self.cause_tcp(at, flow);
     }
 
@@ -306,13 +297,13 @@ impl Network {
 
     fn cause_emission(&mut self, caused_at: Instant, flow: usize) {
         if let Some(at) = self.flows[flow].next_at() {
-            self.cause_cross(caused_at, at, CrossStep::Emit { flow });
+            self.cause_cross(caused_at, at, flow, Step::Emit);
         }
     }
 
     fn cause_tcp(&mut self, caused_at: Instant, flow: usize) {
         while let Some((at, step)) = self.flows[flow].tcp.as_mut().and_then(|tcp| tcp.poll_step()) {
-            self.cause_cross(caused_at, at, CrossStep::Tcp { flow, step });
+            self.cause_cross(caused_at, at, flow, Step::Tcp(step));
         }
     }
 
@@ -320,14 +311,12 @@ impl Network {
         self.own.push(Reverse(Event { key: Key { at, caused_at, number: what.number }, what }));
     }
 
-    fn cause_cross(&mut self, caused_at: Instant, at: Instant, what: CrossStep) {
-        let number = match what {
-            CrossStep::Emit { flow } | CrossStep::Arrive { flow, .. } => (flow as u64) << FLOW_SHIFT,
-            CrossStep::Tcp { flow, .. } => {
-                self.tcp_steps += 1;
-                (flow as u64) << FLOW_SHIFT | self.tcp_steps & ((1 << FLOW_SHIFT) - 1)
-            }
-        };
+    fn cause_cross(&mut self, caused_at: Instant, at: Instant, flow: usize, what: Step) {
+        let mut number = (flow as u64) << FLOW_SHIFT;
+        if let Step::Tcp(_) = what {
+            self.tcp_steps += 1;
+            number |= self.tcp_steps & ((1 << FLOW_SHIFT) - 1);
+        }
         self.cross.push(Reverse(Event { key: Key { at, caused_at, number }, what }));
     }
 

@@ -21,7 +21,7 @@ const ENDLESS: u64 = u64::MAX / 4;
 
 /// What happens to a flow. `slot` is a connection, `number` a packet of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum TcpStep {
     /// The flow starts.
     Start,
     /// The flow stops.
@@ -48,7 +48,7 @@ pub(crate) struct Elastic {
     /// Transfers that wait for a slot, and the sum of the times when they came.
     waiting: u64,
     waiting_since: u128,
-    next: VecDeque<(Instant, Step)>,
+    next: VecDeque<(Instant, TcpStep)>,
     transfers: u64,
     transfer_time: Duration,
 }
@@ -64,7 +64,7 @@ struct Slot {
     connection: Connection,
     busy: bool,
     since: Instant,
-    /// When the next step [`Step::Timeout`] of this connection comes.
+    /// When the next step [`TcpStep::Timeout`] of this connection comes.
     alarm: Option<Instant>,
 }
 
@@ -103,7 +103,7 @@ impl Elastic {
             slots: vec![slot; slots],
             waiting: 0,
             waiting_since: 0,
-            next: VecDeque::from([(hours.first(), Step::Start)]),
+            next: VecDeque::from([(hours.first(), TcpStep::Start)]),
             hours,
             transfers: 0,
             transfer_time: Duration::ZERO,
@@ -126,23 +126,23 @@ impl Elastic {
     }
 
     /// A step that follows from those handled, and when it is due. Steps of one moment come in the order of this.
-    pub(crate) fn poll_step(&mut self) -> Option<(Instant, Step)> {
+    pub(crate) fn poll_step(&mut self) -> Option<(Instant, TcpStep)> {
         self.next.pop_front()
     }
 
     /// The step due at `at`.
-    pub(crate) fn handle(&mut self, at: Instant, step: Step, line: &mut Line) {
+    pub(crate) fn handle(&mut self, at: Instant, step: TcpStep, line: &mut Line) {
         match step {
-            Step::Start => self.on_start(at, line),
-            Step::Stop => self.on_stop(),
-            Step::Request => self.on_request(at, line),
-            Step::Resume { slot } => self.begin(at, at, slot, line),
-            Step::Arrive { .. } => {}
-            Step::Ack { slot, number } => {
+            TcpStep::Start => self.on_start(at, line),
+            TcpStep::Stop => self.on_stop(),
+            TcpStep::Request => self.on_request(at, line),
+            TcpStep::Resume { slot } => self.begin(at, at, slot, line),
+            TcpStep::Arrive { .. } => {}
+            TcpStep::Ack { slot, number } => {
                 self.slots[slot as usize].connection.on_ack(at, number);
                 self.go_on(at, slot, line);
             }
-            Step::Timeout { slot } => {
+            TcpStep::Timeout { slot } => {
                 let s = &mut self.slots[slot as usize];
                 // An earlier one may have taken the place of this.
                 if s.alarm.take_if(|alarm| *alarm == at).is_some() {
@@ -157,13 +157,13 @@ impl Elastic {
 
     fn on_start(&mut self, at: Instant, line: &mut Line) {
         if let Some(stop) = self.hours.closes() {
-            self.next.push_back((stop, Step::Stop));
+            self.next.push_back((stop, TcpStep::Stop));
         }
         match self.load {
             Load::Long => self.begin(at, at, 0, line),
-            Load::Short { arrivals: Arrivals::Open { .. }, .. } => self.schedule(at, Step::Request),
+            Load::Short { arrivals: Arrivals::Open { .. }, .. } => self.schedule(at, TcpStep::Request),
             Load::Short { arrivals: Arrivals::Closed { sources, .. }, .. } => {
-                (0..sources.max(1)).for_each(|slot| self.schedule(at, Step::Resume { slot }));
+                (0..sources.max(1)).for_each(|slot| self.schedule(at, TcpStep::Resume { slot }));
             }
         }
     }
@@ -175,12 +175,12 @@ impl Elastic {
         }
         (self.waiting, self.waiting_since) = (0, 0);
         if let Some(start) = self.hours.reopen() {
-            self.next.push_back((start, Step::Start));
+            self.next.push_back((start, TcpStep::Start));
         }
     }
 
     fn on_request(&mut self, at: Instant, line: &mut Line) {
-        self.schedule(at, Step::Request);
+        self.schedule(at, TcpStep::Request);
         match self.slots.iter().position(|slot| !slot.busy) {
             Some(slot) => self.begin(at, at, slot as u32, line),
             None => {
@@ -191,7 +191,7 @@ impl Elastic {
     }
 
     /// The next step of this kind comes after a time drawn, unless the flow stops before.
-    fn schedule(&mut self, now: Instant, step: Step) {
+    fn schedule(&mut self, now: Instant, step: TcpStep) {
         let Load::Short { arrivals, rng, .. } = &mut self.load else { return };
         let (Arrivals::Open { mean_gap: mean } | Arrivals::Closed { mean_pause: mean, .. }) = *arrivals;
         let at = now + rng.exponential(mean);
@@ -221,14 +221,14 @@ impl Elastic {
         let s = &mut self.slots[slot as usize];
         while let Some(number) = s.connection.poll_send(now) {
             if let Some(arrives) = line.send(now, self.path.packet) {
-                self.next.push_back((arrives, Step::Arrive { slot, number }));
+                self.next.push_back((arrives, TcpStep::Arrive { slot, number }));
             }
         }
         if let Some(deadline) = s.connection.deadline()
             && s.alarm.is_none_or(|alarm| deadline < alarm)
         {
             s.alarm = Some(deadline);
-            self.next.push_back((deadline, Step::Timeout { slot }));
+            self.next.push_back((deadline, TcpStep::Timeout { slot }));
         }
         if s.busy && s.connection.is_idle() {
             s.busy = false;
@@ -240,7 +240,7 @@ impl Elastic {
 
     fn on_complete(&mut self, now: Instant, slot: u32, line: &mut Line) {
         if matches!(self.load, Load::Short { arrivals: Arrivals::Closed { .. }, .. }) {
-            self.schedule(now, Step::Resume { slot });
+            self.schedule(now, TcpStep::Resume { slot });
         } else if self.waiting > 0 {
             // The mean of those that wait: sums come out right, however they are served.
             let since = self.waiting_since / u128::from(self.waiting);

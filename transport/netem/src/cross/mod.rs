@@ -12,7 +12,8 @@ use media::{Bitrate, DataSize, Duration, Instant};
 
 use crate::link::{Link, QueueLimit};
 use crate::rng::SplitMix64;
-pub(crate) use elastic::{Elastic, Step};
+use elastic::Elastic;
+pub(crate) use elastic::TcpStep;
 use hours::Hours;
 
 /// One flow. Rates count all bytes on the wire.
@@ -184,6 +185,20 @@ impl FlowStats {
         let seconds = self.on_for.as_secs_f64();
         if seconds > 0.0 { self.sent_bytes as f64 * 8.0 / 1000.0 / seconds } else { 0.0 }
     }
+}
+
+/// What happens to a flow in the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// The next packet of a fixed pattern leaves the source.
+    Emit,
+    /// It reaches the bottleneck's queue.
+    Pass {
+        /// Its size.
+        size: DataSize,
+    },
+    /// A step of TCP.
+    Tcp(TcpStep),
 }
 
 /// A flow at work.
