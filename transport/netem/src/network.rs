@@ -5,7 +5,8 @@
 //! order in which the caller happened to ask. Memory is bounded by [`MAX_INSIDE`] whatever the caller does.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 
 use media::{Bitrate, DataSize, Duration, Instant};
 
@@ -144,7 +145,9 @@ impl Network {
             counts: Counts::default(),
         };
         for flow in 0..network.flows.len() {
-            network.cause_emission(start, flow);
+            if let Some(at) = network.flows[flow].next_at() {
+                network.cause_cross(start, at, flow, Step::Emit);
+            }
             network.cause_tcp(start, flow);
         }
         network
@@ -165,7 +168,8 @@ impl Network {
         }
         self.counts.inside += 1;
         let number = self.counts.sent;
-        self.cause_own(self.last_send, self.last_send, Packet { id, number, size: wire_size, hop: 0 });
+        let packet = Packet { id, number, size: wire_size, hop: 0 };
+        self.own.push(Reverse(own_event(self.last_send, self.last_send, packet)));
         self.advance(self.last_send);
     }
 
@@ -190,11 +194,13 @@ impl Network {
                 return;
             }
             if own_first {
-                if let Some(Reverse(event)) = self.own.pop() {
-                    self.on_own(event.key.at, event.what);
-                }
-            } else if let Some(Reverse(event)) = self.cross.pop() {
-                self.on_cross(event.key, event.what);
+                let Some(&Reverse(event)) = self.own.peek() else { return };
+                let next = self.on_own(event.key.at, event.what);
+                replace_first(&mut self.own, next);
+            } else {
+                let Some(&Reverse(event)) = self.cross.peek() else { return };
+                let next = self.on_cross(event.key, event.what);
+                replace_first(&mut self.cross, next);
             }
         }
     }
@@ -220,53 +226,64 @@ impl Network {
         self.flows.iter().map(|f| f.stats(now)).collect()
     }
 
-    fn on_own(&mut self, at: Instant, packet: Packet) {
+    /// What follows for this packet. It is first in its heap until then: nothing that it causes comes before it.
+    fn on_own(&mut self, at: Instant, packet: Packet) -> Option<Event<Packet>> {
         let Some(hop) = self.hops.get_mut(packet.hop) else {
             self.counts.delivered += 1;
             self.counts.inside -= 1;
-            return self.deliveries.push_back(Delivery { at, id: packet.id });
+            self.deliveries.push_back(Delivery { at, id: packet.id });
+            return None;
         };
         let Some(arrives) = hop.link.offer(at, packet.size) else {
             self.counts.dropped_in_queues += 1;
             self.counts.inside -= 1;
-            return self.note_drop(packet.id);
+            self.note_drop(packet.id);
+            return None;
         };
         let fate = hop.wire.next();
         let packet = Packet { hop: packet.hop + 1, ..packet };
-        match fate.first {
-            Some(extra) => self.cause_own(at, arrives + extra, packet),
-            None => {
-                self.counts.dropped_on_wires += 1;
-                self.counts.inside -= 1;
-                self.note_drop(packet.id);
-            }
+        if fate.first.is_none() {
+            self.counts.dropped_on_wires += 1;
+            self.counts.inside -= 1;
+            self.note_drop(packet.id);
         }
         if let Some(extra) = fate.second
             && (self.counts.inside as usize + self.deliveries.len()) < MAX_INSIDE
         {
             self.counts.duplicated += 1;
             self.counts.inside += 1;
-            self.cause_own(at, arrives + extra, packet);
+            self.own.push(Reverse(own_event(at, arrives + extra, packet)));
         }
+        fate.first.map(|extra| own_event(at, arrives + extra, packet))
     }
 
-    fn on_cross(&mut self, key: Key, step: Step) {
+    /// What follows for this flow, as for packets of the caller's.
+    fn on_cross(&mut self, key: Key, step: Step) -> Option<Event<Step>> {
         let (at, flow) = (key.at, (key.number >> FLOW_SHIFT) as usize);
         match step {
             Step::Emit => {
                 let (size, arrives) = self.flows[flow].emit(at);
                 if let Some(arrives) = arrives {
-                    self.cause_cross(at, arrives, flow, Step::Pass { size });
+                    let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+                    self.cause_cross(at, arrives, flow, Step::Pass { bytes });
                 }
-                self.cause_emission(at, flow);
+                let next_at = self.flows[flow].next_at()?;
+                let key = Key { at: next_at, caused_at: at, ..key };
+                Some(Event { key, what: Step::Emit })
             }
-            Step::Pass { size } => {
-                self.pass_bottleneck(at, flow, size);
+            Step::Pass { bytes } => {
+                self.pass_bottleneck(at, flow, DataSize::from_bytes(u64::from(bytes)));
+                None
             }
-            Step::Tcp(step) => self.on_tcp(at, flow, step),
+            Step::Tcp(step) => {
+                self.on_tcp(at, flow, step);
+                None
+            }
         }
     }
 
+    /// Out of the way of networks without TCP.
+    #[inline(never)]
     fn on_tcp(&mut self, at: Instant, flow: usize, step: TcpStep) {
         let Flow { tcp: Some(tcp), line, .. } = &mut self.flows[flow] else { return };
         if let TcpStep::Arrive { slot, number } = step {
@@ -295,20 +312,10 @@ impl Network {
         arrives
     }
 
-    fn cause_emission(&mut self, caused_at: Instant, flow: usize) {
-        if let Some(at) = self.flows[flow].next_at() {
-            self.cause_cross(caused_at, at, flow, Step::Emit);
-        }
-    }
-
     fn cause_tcp(&mut self, caused_at: Instant, flow: usize) {
         while let Some((at, step)) = self.flows[flow].tcp.as_mut().and_then(|tcp| tcp.poll_step()) {
             self.cause_cross(caused_at, at, flow, Step::Tcp(step));
         }
-    }
-
-    fn cause_own(&mut self, caused_at: Instant, at: Instant, what: Packet) {
-        self.own.push(Reverse(Event { key: Key { at, caused_at, number: what.number }, what }));
     }
 
     fn cause_cross(&mut self, caused_at: Instant, at: Instant, flow: usize, what: Step) {
@@ -325,6 +332,20 @@ impl Network {
             self.drops.pop_front();
         }
         self.drops.push_back(id);
+    }
+}
+
+/// The packet arrives at the entrance of its hop.
+fn own_event(caused_at: Instant, at: Instant, what: Packet) -> Event<Packet> {
+    Event { key: Key { at, caused_at, number: what.number }, what }
+}
+
+/// Puts what follows in the place of the first event: one way down the heap in place of two.
+fn replace_first<T>(heap: &mut BinaryHeap<Reverse<Event<T>>>, next: Option<Event<T>>) {
+    match (next, heap.peek_mut()) {
+        (Some(next), Some(mut first)) => *first = Reverse(next),
+        (None, Some(first)) => drop(PeekMut::pop(first)),
+        (_, None) => {}
     }
 }
 

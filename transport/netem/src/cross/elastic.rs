@@ -29,13 +29,13 @@ pub(crate) enum TcpStep {
     /// A transfer of its own accord.
     Request,
     /// The pause of a source is over.
-    Resume { slot: u32 },
+    Resume { slot: u16 },
     /// A packet reaches the bottleneck's queue: for the network.
-    Arrive { slot: u32, number: u64 },
+    Arrive { slot: u16, number: u32 },
     /// An acknowledgement comes back.
-    Ack { slot: u32, number: u64 },
+    Ack { slot: u16, number: u32 },
     /// A connection may have waited too long.
-    Timeout { slot: u32 },
+    Timeout { slot: u16 },
 }
 
 /// The connections of a flow. Memory is bounded by their number and windows.
@@ -84,7 +84,7 @@ impl Elastic {
     ) -> Self {
         let slots = match arrivals {
             Arrivals::Open { .. } => AT_ONCE,
-            Arrivals::Closed { sources, .. } => sources.max(1) as usize,
+            Arrivals::Closed { sources, .. } => usize::from(sources.max(1)),
         };
         let sizes = (sizes.0.as_bytes(), sizes.1.as_bytes());
         Elastic::new(path, hours, Load::Short { sizes, arrivals, rng }, slots)
@@ -162,8 +162,8 @@ impl Elastic {
         match self.load {
             Load::Long => self.begin(at, at, 0, line),
             Load::Short { arrivals: Arrivals::Open { .. }, .. } => self.schedule(at, TcpStep::Request),
-            Load::Short { arrivals: Arrivals::Closed { sources, .. }, .. } => {
-                (0..sources.max(1)).for_each(|slot| self.schedule(at, TcpStep::Resume { slot }));
+            Load::Short { arrivals: Arrivals::Closed { .. }, .. } => {
+                (0..self.slots.len() as u16).for_each(|slot| self.schedule(at, TcpStep::Resume { slot }));
             }
         }
     }
@@ -182,7 +182,7 @@ impl Elastic {
     fn on_request(&mut self, at: Instant, line: &mut Line) {
         self.schedule(at, TcpStep::Request);
         match self.slots.iter().position(|slot| !slot.busy) {
-            Some(slot) => self.begin(at, at, slot as u32, line),
+            Some(slot) => self.begin(at, at, slot as u16, line),
             None => {
                 self.waiting += 1;
                 self.waiting_since += u128::from(at.as_nanos());
@@ -201,7 +201,7 @@ impl Elastic {
     }
 
     /// A transfer that came at `since` begins.
-    fn begin(&mut self, now: Instant, since: Instant, slot: u32, line: &mut Line) {
+    fn begin(&mut self, now: Instant, since: Instant, slot: u16, line: &mut Line) {
         let packets = match &mut self.load {
             Load::Long => ENDLESS,
             Load::Short { sizes: (min, max), rng, .. } => {
@@ -217,7 +217,7 @@ impl Elastic {
     }
 
     /// Sends what the window permits, and sees to what follows.
-    fn go_on(&mut self, now: Instant, slot: u32, line: &mut Line) {
+    fn go_on(&mut self, now: Instant, slot: u16, line: &mut Line) {
         let s = &mut self.slots[slot as usize];
         while let Some(number) = s.connection.poll_send(now) {
             if let Some(arrives) = line.send(now, self.path.packet) {
@@ -238,7 +238,7 @@ impl Elastic {
         }
     }
 
-    fn on_complete(&mut self, now: Instant, slot: u32, line: &mut Line) {
+    fn on_complete(&mut self, now: Instant, slot: u16, line: &mut Line) {
         if matches!(self.load, Load::Short { arrivals: Arrivals::Closed { .. }, .. }) {
             self.schedule(now, TcpStep::Resume { slot });
         } else if self.waiting > 0 {

@@ -98,7 +98,7 @@ pub enum Arrivals {
     /// Sources that each make one transfer after the other, with a pause from the end of one to the start of the next.
     Closed {
         /// Number of sources, at least 1.
-        sources: u32,
+        sources: u16,
         /// Mean of the pause.
         mean_pause: Duration,
     },
@@ -187,7 +187,7 @@ impl FlowStats {
     }
 }
 
-/// What happens to a flow in the network.
+/// What happens to a flow in the network. Small, since the network moves many of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// The next packet of a fixed pattern leaves the source.
@@ -195,7 +195,7 @@ pub(crate) enum Step {
     /// It reaches the bottleneck's queue.
     Pass {
         /// Its size.
-        size: DataSize,
+        bytes: u32,
     },
     /// A step of TCP.
     Tcp(TcpStep),

@@ -95,8 +95,8 @@ impl Connection {
         self.deadline
     }
 
-    /// The number of the next packet, if the window lets one go now.
-    pub(super) fn poll_send(&mut self, now: Instant) -> Option<u64> {
+    /// The number (modulo 2^32) of the next packet, if the window lets one go now.
+    pub(super) fn poll_send(&mut self, now: Instant) -> Option<u32> {
         if self.unsent == 0 || self.in_flight >= self.window {
             return None;
         }
@@ -107,13 +107,15 @@ impl Connection {
         if self.deadline.is_none() {
             self.deadline = Some(now + self.timeout());
         }
-        Some(number)
+        Some(number as u32)
     }
 
     /// The acknowledgement of this packet is here.
-    pub(super) fn on_ack(&mut self, now: Instant, number: u64) {
-        let Some(index) = number.checked_sub(self.first) else { return };
+    pub(super) fn on_ack(&mut self, now: Instant, number: u32) {
+        // One from before `first` is far behind the last.
+        let index = number.wrapping_sub(self.first as u32);
         let Some(sent) = self.flight.get_mut(index as usize).filter(|sent| !sent.acked) else { return };
+        let number = self.first + u64::from(index);
         sent.acked = true;
         let round_trip = now.saturating_since(sent.at);
         self.in_flight -= 1;
@@ -207,7 +209,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    fn send_all(c: &mut Connection, now: Instant) -> Vec<u64> {
+    fn send_all(c: &mut Connection, now: Instant) -> Vec<u32> {
         std::iter::from_fn(|| c.poll_send(now)).collect()
     }
 

@@ -197,7 +197,7 @@ fn arrivals(gap_ms: Option<u64>, pause_ms: Option<u64>, sources: Option<u64>) ->
             Ok(Arrivals::Open { mean_gap: Duration::from_millis(within("mean_gap_ms", gap, 1, MAX_MEAN_MS)?) })
         }
         (None, Some(pause), sources) => Ok(Arrivals::Closed {
-            sources: within("sources", sources.unwrap_or(1), 1, MAX_SOURCES)? as u32,
+            sources: within("sources", sources.unwrap_or(1), 1, MAX_SOURCES)? as u16,
             mean_pause: Duration::from_millis(within("mean_pause_ms", pause, 1, MAX_MEAN_MS)?),
         }),
         _ => Err("short transfers come either by mean_gap_ms, or by mean_pause_ms of so many sources".into()),
