@@ -2,7 +2,8 @@
 
 use media::{Bitrate, DataSize, Duration, Instant};
 use telehaptic_netem::{
-    Arrivals, CrossSpec, DirectionSpec, FlowStats, HopSpec, Network, QueueLimit, RateRange, RateStep, TcpPath, Traffic,
+    Arrivals, CrossSpec, DirectionSpec, FlowStats, HopSpec, Network, QueueLimit, RateRange, RateStep, Scenario,
+    TcpPath, Traffic,
 };
 
 const PACKET: DataSize = DataSize::from_bytes(1500);
@@ -256,4 +257,45 @@ fn a_long_flow_follows_the_capacity() {
         last = delivered;
         assert!((0.8..1.03).contains(&(rate / kbps)), "{end} s: {rate} of {kbps}");
     }
+}
+
+/// Delays in ms and number lost of a haptic flow of packets of k = 4 backward, after the warm-up.
+fn haptic(name: &str, seconds: u64) -> (Vec<f64>, usize, FlowStats) {
+    let scenario = Scenario::load(name).unwrap();
+    let mut network = Network::new(&scenario.backward, Instant::ZERO, 1);
+    let first = scenario.warmup.as_millis() as u64;
+    let (mut delays, mut lost) = (Vec::new(), 0);
+    for tick in (0..1000 * seconds).step_by(4) {
+        network.send(Instant::from_millis(tick), DataSize::from_bytes(67 + 4 * 70), tick);
+        while let Some(d) = network.poll_delivery().filter(|d| d.id >= first) {
+            delays.push(d.at.signed_since(Instant::from_millis(d.id)) as f64 / 1e6);
+        }
+        lost += std::iter::from_fn(|| network.poll_drop()).filter(|id| *id >= first).count();
+    }
+    let flow = network.cross_report(Instant::from_millis(1000 * seconds)).remove(0);
+    (delays, lost, flow)
+}
+
+/// A long flow takes what the session leaves and fills the queue; short ones do so now and then. Where the queue is
+/// limited in bytes, a small packet still finds room when one of 1500 does not: the session waits, but loses little.
+#[test]
+fn scenarios_with_tcp_compete() {
+    for (name, seconds, capacity, queue_ms) in
+        [("tcp/long", 120, 1500.0, 800.0), ("rfc8867/5.6", 119, 2500.0, 300.0), ("rfc8867/5.7", 300, 2500.0, 300.0)]
+    {
+        let (delays, lost, flow) = haptic(name, seconds);
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        let max = delays.iter().copied().fold(0.0, f64::max);
+        let percent = 100.0 * lost as f64 / (lost + delays.len()) as f64;
+        let kbps = through(&flow, seconds);
+        println!("{name}: {mean:.1} ms, at most {max:.1}, {percent:.2} % lost; TCP {kbps:.0} kbit/s, {flow:?}");
+        assert!(kbps > 0.9 * (capacity - 694.0) && kbps < capacity - 600.0, "{name}: {kbps}");
+        assert!(percent < 5.0, "{name}: {percent} %");
+        assert!(mean > 0.2 * queue_ms && max < queue_ms + 60.0, "{name}: {mean} {max}");
+    }
+    let (delays, lost, flow) = haptic("tcp/short", 120);
+    let below = delays.iter().filter(|d| **d < 30.0).count();
+    println!("tcp/short: {below} of {} below 30 ms, {lost} lost, {flow:?}", delays.len());
+    assert!(below > 0 && below < delays.len(), "{below}");
+    assert!((0.7..1.4).contains(&(flow.kbps() / flow.nominal.as_kbps())), "{flow:?}");
 }
