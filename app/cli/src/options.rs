@@ -179,7 +179,7 @@ pub struct DemoArgs {
     /// What the stations are made of.
     #[command(flatten)]
     pub media: MediaArgs,
-    /// The network: paper/rN (N kbit/s of cross-traffic), lan, wifi, cellular, or a TOML file
+    /// The network: paper/rN (N kbit/s of cross-traffic), tcp/long, tcp/short, rfc8867/5.1 to 5.8, lan, wifi, cellular, or a TOML file
     #[arg(long, value_name = "NAME", default_value = "paper/r400")]
     pub scenario: String,
     /// Save both windows as PNG files in this folder after --screenshot-after seconds
@@ -199,7 +199,7 @@ pub struct EmulateArgs {
     /// Address of the teleoperator
     #[arg(long, value_name = "ADDR")]
     pub to: SocketAddr,
-    /// The network: paper/rN, lan, wifi, cellular, or a TOML file
+    /// The network: paper/rN, tcp/long, tcp/short, rfc8867/5.1 to 5.8, lan, wifi, cellular, or a TOML file
     #[arg(long, value_name = "NAME")]
     pub scenario: String,
     /// Seed of all randomness

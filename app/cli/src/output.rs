@@ -153,8 +153,10 @@ fn row(name: &str, medium: Medium, channel: &ChannelReport) -> String {
 }
 
 fn cross_row(name: &str, c: &CrossReport) -> String {
+    // Elastic flows ask for no rate.
+    let asked = |kbps: f64| if kbps > 0.0 { format!(" of {kbps:.1}") } else { String::new() };
     let flows: Vec<String> =
-        c.flows.iter().map(|f| format!("{} {:.1} of {:.1} kbit/s", f.name, f.kbps, f.nominal_kbps)).collect();
+        c.flows.iter().map(|f| format!("{} {:.1}{} kbit/s", f.name, f.kbps, asked(f.nominal_kbps))).collect();
     format!(
         "cross-traffic {name}: {} packets, {} lost ({:.2} %): {}\n",
         c.sent,

@@ -11,9 +11,9 @@ mod network;
 mod rng;
 mod scenario;
 
-pub use cross::{CrossSpec, FlowStats, RateRange, Traffic};
+pub use cross::{Arrivals, CrossSpec, FlowStats, RateRange, TcpPath, Traffic};
 pub use impair::{LossSpec, Probability, ReorderSpec};
-pub use link::QueueLimit;
+pub use link::{QueueLimit, RateStep};
 pub use network::{Counts, Delivery, DirectionSpec, HopSpec, MAX_INSIDE, Network};
 pub use rng::SplitMix64;
 pub use scenario::{Scenario, ScenarioError, direction_seed};

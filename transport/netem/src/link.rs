@@ -22,10 +22,21 @@ impl Default for QueueLimit {
     }
 }
 
+/// The rate of a wire changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateStep {
+    /// When, counted from the start of the network.
+    pub at: Duration,
+    /// The rate from then on, above zero.
+    pub rate: Bitrate,
+}
+
 /// Queue and wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     rate: Option<Bitrate>,
+    /// Rates still to come, in order of their times.
+    steps: VecDeque<(Instant, Bitrate)>,
     propagation: Duration,
     limit: QueueLimit,
     free_at: Instant,
@@ -37,7 +48,22 @@ pub(crate) struct Link {
 impl Link {
     /// Without a rate nothing is ever queued.
     pub(crate) fn new(rate: Option<Bitrate>, propagation: Duration, limit: QueueLimit) -> Self {
-        Link { rate, propagation, limit, free_at: Instant::ZERO, waiting: VecDeque::new(), waiting_bytes: 0 }
+        Link {
+            rate,
+            steps: VecDeque::new(),
+            propagation,
+            limit,
+            free_at: Instant::ZERO,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    /// The same link with a rate that changes; `steps` are in order of their times and counted from `start`. A packet
+    /// on the wire at that moment goes on at the new rate: its remaining bits take their time at that one.
+    pub(crate) fn with_steps(mut self, start: Instant, steps: &[RateStep]) -> Self {
+        self.steps = steps.iter().map(|step| (start + step.at, step.rate)).collect();
+        self
     }
 
     /// A packet comes to the queue at `at`, not before the last one. When its last bit reaches the far end, or
@@ -60,8 +86,29 @@ impl Link {
             self.waiting.push_back((start, size.as_bytes()));
             self.waiting_bytes += size.as_bytes();
         }
-        self.free_at = start + rate.transmission_time(size);
+        self.free_at =
+            if self.steps.is_empty() { start + rate.transmission_time(size) } else { self.transmit(start, rate, size) };
         Some(self.free_at + self.propagation)
+    }
+
+    /// The end of a transmission that begins at `start`, not before that of the last one: exact over any number of
+    /// changes of the rate, rounded once, at its end, as on a wire of one rate.
+    fn transmit(&mut self, start: Instant, mut rate: Bitrate, size: DataSize) -> Instant {
+        let mut from = start;
+        let mut left = u128::from(size.as_bytes()) * 8 * 1_000_000_000;
+        while let Some(&(at, next)) = self.steps.front() {
+            let room = at.saturating_since(from).as_nanos() * u128::from(rate.as_bps());
+            if at > from && left <= room {
+                break;
+            }
+            left -= room;
+            from = from.max(at);
+            rate = next;
+            self.rate = Some(rate);
+            self.steps.pop_front();
+        }
+        let bps = u128::from(rate.as_bps()).max(1);
+        from + Duration::from_nanos(u64::try_from((left + bps / 2) / bps).unwrap_or(u64::MAX))
     }
 }
 
@@ -104,7 +151,46 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_rate_that_changes_changes_in_the_middle_of_a_packet() {
+        let step = |ms, kbps| RateStep { at: Duration::from_millis(ms), rate: Bitrate::from_kbps(kbps) };
+        let start = link_time(100);
+        let mut link = Link::new(Some(MEGABIT), PROPAGATION, QueueLimit::Packets(1))
+            .with_steps(start, &[step(2, 500), step(3, 250), step(4, 2000), step(1000, 1000)]);
+        // 1000 bits in the first millisecond, as ever.
+        assert_eq!(link.offer(start, bytes(125)), Some(link_time(106)));
+        // 1000 bits at 1 Mbit/s, 500 at half of it, 250 at a quarter, the last 250 at 2 Mbit/s.
+        let end = link_time(104) + Duration::from_micros(125);
+        assert_eq!(link.offer(link_time(101), bytes(250)), Some(end + PROPAGATION));
+        // Waits for it; nothing else fits.
+        assert_eq!(link.offer(link_time(102), bytes(250)), Some(end + Duration::from_millis(1) + PROPAGATION));
+        assert_eq!(link.offer(link_time(102), bytes(250)), None);
+        // A step that passes while the wire is idle.
+        assert_eq!(link.offer(link_time(2000), bytes(125)), Some(link_time(2006)));
+        assert!(link.steps.is_empty());
+    }
+
     proptest! {
+        /// Steps that change nothing change nothing, to the nanosecond.
+        #[test]
+        fn steps_to_the_same_rate_are_not_seen(
+            packets in proptest::collection::vec((0u64..3_000_000, 1u64..1500), 1..100),
+            mut steps in proptest::collection::vec(0u64..100, 0..20),
+            kbps in 1u64..5_000,
+        ) {
+            steps.sort_unstable();
+            let rate = Bitrate::from_kbps(kbps);
+            let steps: Vec<RateStep> =
+                steps.iter().map(|&ms| RateStep { at: Duration::from_millis(ms), rate }).collect();
+            let mut plain = Link::new(Some(rate), PROPAGATION, QueueLimit::default());
+            let mut stepped = plain.clone().with_steps(Instant::ZERO, &steps);
+            let mut at = Instant::ZERO;
+            for (gap, size) in packets {
+                at += Duration::from_nanos(gap);
+                prop_assert_eq!(plain.offer(at, bytes(size)), stepped.offer(at, bytes(size)));
+            }
+        }
+
         /// Packets leave in order and no faster than the rate, and what waits stays within the limit.
         #[test]
         fn rate_and_limit_hold(

@@ -5,23 +5,32 @@
 //! order in which the caller happened to ask. Memory is bounded by [`MAX_INSIDE`] whatever the caller does.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 
 use media::{Bitrate, DataSize, Duration, Instant};
 
-use crate::cross::{CrossSpec, Flow, FlowStats};
+use crate::cross::{CrossSpec, Flow, FlowStats, Step, TcpStep, Traffic};
 use crate::impair::{Impairments, LossSpec, Probability, ReorderSpec};
-use crate::link::{Link, QueueLimit};
+use crate::link::{Link, QueueLimit, RateStep};
 use crate::rng::SplitMix64;
 
 /// Packets of the caller's that may be inside, deliveries not yet polled among them. One more is dropped.
 pub const MAX_INSIDE: usize = 16_384;
+
+/// The number of a step of cross-traffic is that of its flow above so many bits, and below them (for TCP alone) counts:
+/// further than any run.
+const FLOW_SHIFT: u32 = 44;
 
 /// One hop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HopSpec {
     /// Rate of its wire; `None`: transmission takes no time and nothing queues.
     pub rate: Option<Bitrate>,
+    /// How that rate changes, in order of time: a capacity schedule. Without `rate` it has no effect. A packet in
+    /// transmission at that moment goes on at the new rate with the bits that are left; delays are exact, rounded to the
+    /// nearest nanosecond once per packet.
+    pub rate_steps: Vec<RateStep>,
     /// How long a bit travels.
     pub propagation: Duration,
     /// How much may wait for the wire. Default 100 packets.
@@ -80,9 +89,11 @@ pub struct Network {
     hops: Vec<Hop>,
     bottleneck: usize,
     flows: Vec<Flow>,
+    /// Counts steps of TCP, which keep their order within an instant.
+    tcp_steps: u64,
     /// The caller's packets on their way to the entrance of a hop, or to the far end.
     own: BinaryHeap<Reverse<Event<Packet>>>,
-    cross: BinaryHeap<Reverse<Event<CrossStep>>>,
+    cross: BinaryHeap<Reverse<Event<Step>>>,
     last_send: Instant,
     deliveries: VecDeque<Delivery>,
     drops: VecDeque<u64>,
@@ -106,23 +117,17 @@ struct Packet {
     hop: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum CrossStep {
-    Emit { flow: usize },
-    Arrive { flow: usize, size: DataSize },
-}
-
 impl Network {
     /// A direction that starts at `start`. `seed` is the state of the first variable flow's splitmix64; everything
     /// else that is random derives from it.
     pub fn new(spec: &DirectionSpec, start: Instant, seed: u64) -> Self {
         let hop = |(i, h): (usize, &HopSpec)| Hop {
-            link: Link::new(h.rate, h.propagation, h.queue),
+            link: Link::new(h.rate, h.propagation, h.queue).with_steps(start, &h.rate_steps),
             wire: Impairments::new(h.loss, h.reorder, h.duplicate, SplitMix64::for_part(seed, 2 * i as u64 + 1)),
         };
         let mut variable = 0;
         let mut flow = |(i, c): (usize, &CrossSpec)| {
-            let is_variable = !matches!(c.traffic, crate::cross::Traffic::Constant { .. });
+            let is_variable = matches!(c.traffic, Traffic::VariableGap { .. } | Traffic::VariableSize { .. });
             let first = is_variable && variable == 0;
             variable += u32::from(is_variable);
             let rng = if first { SplitMix64::new(seed) } else { SplitMix64::for_part(seed, 2 * i as u64 + 2) };
@@ -132,6 +137,7 @@ impl Network {
             hops: spec.hops.iter().enumerate().map(hop).collect(),
             bottleneck: spec.bottleneck,
             flows: spec.cross.iter().enumerate().map(&mut flow).collect(),
+            tcp_steps: 0,
             own: BinaryHeap::new(),
             cross: BinaryHeap::new(),
             last_send: start,
@@ -141,7 +147,10 @@ impl Network {
             counts: Counts::default(),
         };
         for flow in 0..network.flows.len() {
-            network.cause_cross(start, network.flows[flow].next_at(), CrossStep::Emit { flow });
+            if let Some(at) = network.flows[flow].next_at() {
+                network.cause_cross(start, at, flow, Step::Emit);
+            }
+            network.cause_tcp(start, flow);
         }
         network
     }
@@ -161,7 +170,8 @@ impl Network {
         }
         self.counts.inside += 1;
         let number = self.counts.sent;
-        self.cause_own(self.last_send, self.last_send, Packet { id, number, size: wire_size, hop: 0 });
+        let packet = Packet { id, number, size: wire_size, hop: 0 };
+        self.own.push(Reverse(own_event(self.last_send, self.last_send, packet)));
         self.advance(self.last_send);
     }
 
@@ -186,11 +196,13 @@ impl Network {
                 return;
             }
             if own_first {
-                if let Some(Reverse(event)) = self.own.pop() {
-                    self.on_own(event.key.at, event.what);
-                }
-            } else if let Some(Reverse(event)) = self.cross.pop() {
-                self.on_cross(event.key.at, event.what);
+                let Some(&Reverse(event)) = self.own.peek() else { return };
+                let next = self.on_own(event.key.at, event.what);
+                replace_first(&mut self.own, next);
+            } else {
+                let Some(&Reverse(event)) = self.cross.peek() else { return };
+                let next = self.on_cross(event.key, event.what);
+                replace_first(&mut self.cross, next);
             }
         }
     }
@@ -222,26 +234,26 @@ impl Network {
         self.flows.iter().map(|f| f.stats(now)).collect()
     }
 
-    fn on_own(&mut self, at: Instant, packet: Packet) {
+    /// What follows for this packet. It is first in its heap until then: nothing that it causes comes before it.
+    fn on_own(&mut self, at: Instant, packet: Packet) -> Option<Event<Packet>> {
         let Some(hop) = self.hops.get_mut(packet.hop) else {
             self.counts.delivered += 1;
             self.counts.inside -= 1;
-            return self.deliveries.push_back(Delivery { at, id: packet.id });
+            self.deliveries.push_back(Delivery { at, id: packet.id });
+            return None;
         };
         let Some(arrives) = hop.link.offer(at, packet.size) else {
             self.counts.dropped_in_queues += 1;
             self.counts.inside -= 1;
-            return note(&mut self.drops, packet.id);
+            note(&mut self.drops, packet.id);
+            return None;
         };
         let fate = hop.wire.next();
         let packet = Packet { hop: packet.hop + 1, ..packet };
-        match fate.first {
-            Some(extra) => self.cause_own(at, arrives + extra, packet),
-            None => {
-                self.counts.dropped_on_wires += 1;
-                self.counts.inside -= 1;
-                note(&mut self.drops, packet.id);
-            }
+        if fate.first.is_none() {
+            self.counts.dropped_on_wires += 1;
+            self.counts.inside -= 1;
+            note(&mut self.drops, packet.id);
         }
         if let Some(extra) = fate.second
             && (self.counts.inside as usize + self.deliveries.len()) < MAX_INSIDE
@@ -249,43 +261,79 @@ impl Network {
             self.counts.duplicated += 1;
             self.counts.inside += 1;
             note(&mut self.copies, packet.id);
-            self.cause_own(at, arrives + extra, packet);
+            self.own.push(Reverse(own_event(at, arrives + extra, packet)));
         }
+        fate.first.map(|extra| own_event(at, arrives + extra, packet))
     }
 
-    fn on_cross(&mut self, at: Instant, step: CrossStep) {
+    /// What follows for this flow, as for packets of the caller's.
+    fn on_cross(&mut self, key: Key, step: Step) -> Option<Event<Step>> {
+        let (at, flow) = (key.at, (key.number >> FLOW_SHIFT) as usize);
         match step {
-            CrossStep::Emit { flow } => {
-                let (size, arrives) = self.flows[flow].emit();
+            Step::Emit => {
+                let (size, arrives) = self.flows[flow].emit(at);
                 if let Some(arrives) = arrives {
-                    self.cause_cross(at, arrives, CrossStep::Arrive { flow, size });
+                    let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+                    self.cause_cross(at, arrives, flow, Step::Pass { bytes });
                 }
-                self.cause_cross(at, self.flows[flow].next_at(), CrossStep::Emit { flow });
+                let next_at = self.flows[flow].next_at()?;
+                let key = Key { at: next_at, caused_at: at, ..key };
+                Some(Event { key, what: Step::Emit })
             }
-            CrossStep::Arrive { flow, size } => {
-                let through = match self.hops.get_mut(self.bottleneck) {
-                    Some(hop) => hop.link.offer(at, size).is_some() && hop.wire.next().first.is_some(),
-                    None => true,
-                };
-                let flow = &mut self.flows[flow];
-                if through {
-                    flow.delivered += 1;
-                    flow.delivered_bytes += size.as_bytes();
-                } else {
-                    flow.lost += 1;
-                }
+            Step::Pass { bytes } => {
+                self.pass_bottleneck(at, flow, DataSize::from_bytes(u64::from(bytes)));
+                None
+            }
+            Step::Tcp(step) => {
+                self.on_tcp(at, flow, step);
+                None
             }
         }
     }
 
-    fn cause_own(&mut self, caused_at: Instant, at: Instant, what: Packet) {
-        self.own.push(Reverse(Event { key: Key { at, caused_at, number: what.number }, what }));
+    /// Out of the way of networks without TCP.
+    #[inline(never)]
+    fn on_tcp(&mut self, at: Instant, flow: usize, step: TcpStep) {
+        let Flow { tcp: Some(tcp), line, .. } = &mut self.flows[flow] else { return };
+        if let TcpStep::Arrive { slot, number } = step {
+            let (size, beyond) = (tcp.packet(), tcp.beyond());
+            if let Some(arrives) = self.pass_bottleneck(at, flow, size) {
+                self.cause_cross(at, arrives + beyond, flow, Step::Tcp(TcpStep::Ack { slot, number }));
+            }
+            return;
+        }
+        tcp.handle(at, step, line);
+        self.cause_tcp(at, flow);
     }
 
-    fn cause_cross(&mut self, caused_at: Instant, at: Instant, what: CrossStep) {
-        let number = match what {
-            CrossStep::Emit { flow } | CrossStep::Arrive { flow, .. } => flow as u64,
+    /// A packet of cross-traffic reaches the bottleneck's queue; when it arrives behind its wire (`None`: lost).
+    fn pass_bottleneck(&mut self, at: Instant, flow: usize, size: DataSize) -> Option<Instant> {
+        let arrives = match self.hops.get_mut(self.bottleneck) {
+            Some(hop) => hop.link.offer(at, size).and_then(|arrives| Some(arrives + hop.wire.next().first?)),
+            None => Some(at),
         };
+        let line = &mut self.flows[flow].line;
+        if arrives.is_some() {
+            line.delivered += 1;
+            line.delivered_bytes += size.as_bytes();
+        } else {
+            line.lost += 1;
+        }
+        arrives
+    }
+
+    fn cause_tcp(&mut self, caused_at: Instant, flow: usize) {
+        while let Some((at, step)) = self.flows[flow].tcp.as_mut().and_then(|tcp| tcp.poll_step()) {
+            self.cause_cross(caused_at, at, flow, Step::Tcp(step));
+        }
+    }
+
+    fn cause_cross(&mut self, caused_at: Instant, at: Instant, flow: usize, what: Step) {
+        let mut number = (flow as u64) << FLOW_SHIFT;
+        if let Step::Tcp(_) = what {
+            self.tcp_steps += 1;
+            number |= self.tcp_steps & ((1 << FLOW_SHIFT) - 1);
+        }
         self.cross.push(Reverse(Event { key: Key { at, caused_at, number }, what }));
     }
 }
@@ -296,6 +344,20 @@ fn note(list: &mut VecDeque<u64>, id: u64) {
         list.pop_front();
     }
     list.push_back(id);
+}
+
+/// The packet arrives at the entrance of its hop.
+fn own_event(caused_at: Instant, at: Instant, what: Packet) -> Event<Packet> {
+    Event { key: Key { at, caused_at, number: what.number }, what }
+}
+
+/// Puts what follows in the place of the first event: one way down the heap in place of two.
+fn replace_first<T>(heap: &mut BinaryHeap<Reverse<Event<T>>>, next: Option<Event<T>>) {
+    match (next, heap.peek_mut()) {
+        (Some(next), Some(mut first)) => *first = Reverse(next),
+        (None, Some(first)) => drop(PeekMut::pop(first)),
+        (_, None) => {}
+    }
 }
 
 /// Something that happens. Events of one key (copies of one packet) are alike.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use media::{Bitrate, DataSize, Duration, Instant};
 use proptest::prelude::*;
 use telehaptic_netem::{
-    CrossSpec, DirectionSpec, HopSpec, LossSpec, MAX_INSIDE, Network, Probability, QueueLimit, RateRange, ReorderSpec,
-    Scenario, Traffic,
+    Arrivals, CrossSpec, DirectionSpec, HopSpec, LossSpec, MAX_INSIDE, Network, Probability, QueueLimit, RateRange,
+    RateStep, ReorderSpec, Scenario, TcpPath, Traffic,
 };
 
 fn probability(max: f64) -> impl Strategy<Value = Probability> {
@@ -24,9 +24,20 @@ fn loss() -> impl Strategy<Value = LossSpec> {
     ]
 }
 
+/// Rates of so many percent of the first, each so many milliseconds after the last.
+fn steps(kbps: u64, slower: &[(u64, u64)]) -> Vec<RateStep> {
+    let mut at = Duration::ZERO;
+    let step = |&(gap_ms, percent): &(u64, u64)| {
+        at += Duration::from_millis(gap_ms);
+        RateStep { at, rate: Bitrate::from_bps(kbps * percent * 10) }
+    };
+    slower.iter().map(step).collect()
+}
+
 prop_compose! {
     fn hop(reorders: bool)(
         rate in proptest::option::weighted(0.8, 100u64..20_000),
+        slower in proptest::collection::vec((1u64..500, 1u64..100), 0..4),
         propagation in 0u64..20_000,
         queue in prop_oneof![(0usize..50).prop_map(QueueLimit::Packets), (0u64..20_000).prop_map(QueueLimit::Bytes)],
         loss in loss(),
@@ -35,6 +46,7 @@ prop_compose! {
     ) -> HopSpec {
         HopSpec {
             rate: rate.map(Bitrate::from_kbps),
+            rate_steps: steps(rate.unwrap_or(100), &slower),
             propagation: Duration::from_micros(propagation),
             queue,
             loss,
@@ -48,7 +60,8 @@ prop_compose! {
 prop_compose! {
     fn cross()(
         start in 0u64..100_000,
-        kind in 0u8..3,
+        kind in 0u8..6,
+        stop in proptest::option::of((1u64..300_000, proptest::option::of(0u64..300_000))),
         rate in 10u64..2_000,
         more in 0u64..1_000,
         packet in 40u64..1500,
@@ -56,13 +69,21 @@ prop_compose! {
     ) -> CrossSpec {
         let rates = RateRange { min_kbps: rate, max_kbps: rate + more };
         let packet = DataSize::from_bytes(packet);
+        let path = TcpPath { packet, beyond: Duration::from_micros(start), max_window: 64 };
+        let open = Arrivals::Open { mean_gap: Duration::from_millis(rate) };
+        let closed = Arrivals::Closed { sources: 3, mean_pause: Duration::from_millis(rate) };
         CrossSpec {
             name: "cross".into(),
             start: Duration::from_micros(start),
+            stop: stop.map(|(length, _)| Duration::from_micros(start + length)),
+            repeat: stop.and_then(|(length, more)| Some(Duration::from_micros(length + more?))),
             traffic: match kind {
                 0 => Traffic::Constant { rate: Bitrate::from_kbps(rate), packet },
                 1 => Traffic::VariableGap { rates, packet },
-                _ => Traffic::VariableSize { rates, interval: Duration::from_millis(4) },
+                2 => Traffic::VariableSize { rates, interval: Duration::from_millis(4) },
+                3 => Traffic::TcpLong(path),
+                4 => Traffic::TcpShort { path, min: packet, max: DataSize::from_bytes(30_000), arrivals: open },
+                _ => Traffic::TcpShort { path, min: packet, max: DataSize::from_bytes(90_000), arrivals: closed },
             },
             access_rate: access.map(Bitrate::from_kbps),
             access_propagation: Duration::from_millis(3),
@@ -149,8 +170,13 @@ proptest! {
         // Cross-traffic still under way is what is in the access links and the air.
         let end = now + Duration::from_secs(100);
         network.advance(end);
-        for flow in network.cross_report(end) {
-            prop_assert!(flow.sent - flow.delivered - flow.lost <= 130, "{:?}", flow);
+        for (flow, cross) in network.cross_report(end).iter().zip(&spec.cross) {
+            let most = match cross.traffic {
+                // The windows of all connections.
+                Traffic::TcpLong(_) | Traffic::TcpShort { .. } => 64 * 64,
+                _ => 130,
+            };
+            prop_assert!(flow.sent - flow.delivered - flow.lost <= most, "{:?}", flow);
         }
     }
 
@@ -255,6 +281,8 @@ fn two_variable_flows_are_not_one_twice() {
     let flow = |name: &str| CrossSpec {
         name: name.into(),
         start: Duration::ZERO,
+        stop: None,
+        repeat: None,
         traffic: Traffic::VariableSize {
             rates: RateRange { min_kbps: 320, max_kbps: 480 },
             interval: Duration::from_millis(4),

@@ -99,6 +99,8 @@ mod tests {
 
     fn watch(starts_ms: &[u64]) -> Watch {
         let flow = |&ms: &u64| CrossSpec {
+            stop: None,
+            repeat: None,
             name: format!("at {ms}"),
             start: Duration::from_millis(ms),
             traffic: Traffic::Constant { rate: Bitrate::from_kbps(1), packet: DataSize::from_bytes(1) },

@@ -30,6 +30,7 @@ fn one_hop(hop: HopSpec) -> Scenario {
 fn bad_hop() -> HopSpec {
     let p = |p| Probability::new(p).unwrap();
     HopSpec {
+        rate_steps: Vec::new(),
         rate: Some(Bitrate::from_kbps(1_500)),
         propagation: Duration::from_millis(10),
         queue: QueueLimit::Packets(20),

@@ -8,11 +8,32 @@ use media::{Channel, Duration};
 
 use crate::network::DirectionSpec;
 
-/// The scenarios compiled in: name, file, contents. The only list of them.
-const BUILT_IN: [(&str, &str, &str); 3] = [
-    ("cellular", "assets/scenarios/cellular.toml", include_str!("../../../../assets/scenarios/cellular.toml")),
-    ("lan", "assets/scenarios/lan.toml", include_str!("../../../../assets/scenarios/lan.toml")),
-    ("wifi", "assets/scenarios/wifi.toml", include_str!("../../../../assets/scenarios/wifi.toml")),
+/// Name, file and contents of the scenarios of these names.
+macro_rules! built_in {
+    ($($name:literal),*) => {
+        &[$((
+            $name,
+            concat!("assets/scenarios/", $name, ".toml"),
+            include_str!(concat!("../../../../assets/scenarios/", $name, ".toml")),
+        )),*]
+    };
+}
+
+/// The scenarios compiled in. The only list of them.
+const BUILT_IN: &[(&str, &str, &str)] = built_in![
+    "cellular",
+    "lan",
+    "rfc8867/5.1",
+    "rfc8867/5.2",
+    "rfc8867/5.3",
+    "rfc8867/5.4",
+    "rfc8867/5.5",
+    "rfc8867/5.6",
+    "rfc8867/5.7",
+    "rfc8867/5.8",
+    "tcp/long",
+    "tcp/short",
+    "wifi"
 ];
 
 /// Members of the paper's family that are listed; all others can be had by name.
@@ -151,6 +172,40 @@ mod tests {
         let s = Scenario::load("paper/r0").unwrap();
         assert_eq!((cbr_kbps(&s.backward), cbr_kbps(&s.forward), s.warmup), (None, None, Duration::from_millis(500)));
         assert!(s.backward.hops.iter().all(|h| h.rate == Some(Bitrate::from_kbps(1500))));
+    }
+
+    /// Capacity of a hop in kbit/s and when it begins in seconds.
+    fn capacities(d: &DirectionSpec) -> Vec<(u64, u64)> {
+        let hop = &d.hops[d.bottleneck];
+        let first = (0, hop.rate.unwrap().as_bps() / 1000);
+        let rest = hop.rate_steps.iter().map(|step| (step.at.as_secs(), step.rate.as_bps() / 1000));
+        std::iter::once(first).chain(rest).collect()
+    }
+
+    #[test]
+    fn capacities_of_the_test_cases_are_their_ratios() {
+        // Case, reference in kbit/s, seconds and ratios of the backward channel.
+        for (case, reference, ratios) in [
+            (1, 1250u32, vec![(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)]),
+            (2, 2500, vec![(0, 2.0), (25, 1.0), (50, 1.75), (75, 0.5), (100, 1.0)]),
+            (3, 1250, vec![(0, 2.0), (20, 1.0), (40, 0.5), (60, 2.0)]),
+            (4, 4375, vec![(0, 1.0)]),
+            (5, 5000, vec![(0, 1.0)]),
+            (6, 2500, vec![(0, 1.0)]),
+            (7, 2500, vec![(0, 1.0)]),
+            (8, 4375, vec![(0, 1.0)]),
+        ] {
+            let s = Scenario::load(&format!("rfc8867/5.{case}")).unwrap();
+            let scaled: Vec<_> = ratios.iter().map(|&(at, r)| (at, (f64::from(reference) * r) as u64)).collect();
+            assert_eq!(capacities(&s.backward), scaled, "{case}");
+            // 300 ms at the reference.
+            let bytes = u64::from(reference) * 300 / 8;
+            assert_eq!(s.backward.hops[0].queue, crate::link::QueueLimit::Bytes(bytes), "{case}");
+            let ms = if case == 5 { 10 } else { 50 };
+            assert!([&s.backward, &s.forward].iter().all(|d| d.hops[0].propagation == Duration::from_millis(ms)));
+        }
+        let s = Scenario::load("rfc8867/5.3").unwrap();
+        assert_eq!(capacities(&s.forward), [(0, 2 * 785), (35, 785 * 8 / 10), (70, 2 * 785)]);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Member {
                         Mode::M3 => {}
                     }
                 }
-                Traffic::VariableGap { .. } => {}
+                Traffic::VariableGap { .. } | Traffic::TcpLong(_) | Traffic::TcpShort { .. } => {}
             }
         }
     }

@@ -158,6 +158,7 @@ prop_compose! {
             },
             reorder: Some(ReorderSpec { probability: reorder.0, extra: Duration::from_micros(reorder.1) }),
             duplicate,
+            ..HopSpec::default()
         }
     }
 }

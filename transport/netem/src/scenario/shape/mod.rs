@@ -1,23 +1,36 @@
 //! The shape of a scenario file. Everything that can be wrong is found while it is read, so that the message
 //! names the line.
 
-use media::{Bitrate, DataSize, Duration};
+use media::{Bitrate, Duration};
 use serde::Deserialize;
 
 use super::{Scenario, ScenarioError};
-use crate::cross::{CrossSpec, RateRange, Traffic};
+use crate::cross::CrossSpec;
 use crate::impair::{LossSpec, Probability, ReorderSpec};
-use crate::link::QueueLimit;
+use crate::link::{QueueLimit, RateStep};
 use crate::network::{DirectionSpec, HopSpec};
+
+/// Makes a type readable by way of its raw shape.
+macro_rules! read_as {
+    ($($spec:ty: $raw:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $spec {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                <$raw>::deserialize(from)?.try_into().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+mod cross;
 
 /// Longest propagation and extra delay, us: one minute.
 const MAX_DELAY_US: u64 = 60_000_000;
 /// Highest rate, kbit/s: a terabit.
 const MAX_KBPS: u64 = 1_000_000_000;
-/// Largest packet, bytes.
-const MAX_PACKET: u64 = 65_535;
-/// Shortest time between two packets of a flow, us: a run must come to its end.
-const MIN_GAP_US: u64 = 10;
+/// Last moment that a file may name, ms: a day.
+const MAX_MOMENT_MS: u64 = 86_400_000;
+/// Most changes of one rate.
+const MAX_STEPS: usize = 1000;
 
 /// Reads the scenario `name` from the contents of `file`.
 pub(super) fn parse(text: &str, file: &str, name: &str) -> Result<Scenario, ScenarioError> {
@@ -103,6 +116,8 @@ impl TryFrom<RawDirection> for DirectionSpec {
 #[serde(deny_unknown_fields)]
 struct RawHop {
     rate_kbps: Option<Kbps>,
+    #[serde(default)]
+    rate_steps: Vec<RateStep>,
     propagation_us: Micros,
     queue_packets: Option<usize>,
     queue_bytes: Option<u64>,
@@ -122,14 +137,43 @@ impl TryFrom<RawHop> for HopSpec {
             (None, Some(bytes)) => QueueLimit::Bytes(bytes),
             (Some(_), Some(_)) => return Err("a queue is limited by queue_packets or queue_bytes, not by both".into()),
         };
+        let steps = raw.rate_steps;
+        if raw.rate_kbps.is_none() && !steps.is_empty() {
+            return Err("rate_steps change the rate_kbps of a hop: this one has none to begin with".into());
+        }
+        if steps.len() > MAX_STEPS {
+            return Err(format!("rate_steps may be 0 to {MAX_STEPS}, not {}", steps.len()));
+        }
+        if let Some(pair) = steps.windows(2).find(|pair| pair[1].at <= pair[0].at) {
+            let [a, b] = [pair[0].at.as_millis(), pair[1].at.as_millis()];
+            return Err(format!("rate_steps go forward in time: at_ms = {b} comes after at_ms = {a}"));
+        }
         Ok(HopSpec {
             rate: raw.rate_kbps.map(|r| r.0),
+            rate_steps: steps,
             propagation: raw.propagation_us.0,
             queue,
             loss: raw.loss,
             reorder: raw.reorder,
             duplicate: raw.duplicate,
         })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRateStep {
+    at_ms: u64,
+    rate_kbps: Kbps,
+}
+
+impl TryFrom<RawRateStep> for RateStep {
+    type Error = String;
+    fn try_from(raw: RawRateStep) -> Result<Self, String> {
+        if raw.at_ms > MAX_MOMENT_MS {
+            return Err(format!("at_ms = {} must lie between 0 and {MAX_MOMENT_MS} (a day)", raw.at_ms));
+        }
+        Ok(RateStep { at: Duration::from_millis(raw.at_ms), rate: raw.rate_kbps.0 })
     }
 }
 
@@ -171,62 +215,6 @@ impl From<RawReorder> for ReorderSpec {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawCross {
-    name: String,
-    start_us: u64,
-    traffic: Traffic,
-    access_kbps: Option<Kbps>,
-    #[serde(default)]
-    access_propagation_us: Micros,
-}
-
-impl From<RawCross> for CrossSpec {
-    fn from(raw: RawCross) -> Self {
-        CrossSpec {
-            name: raw.name,
-            start: Duration::from_micros(raw.start_us),
-            traffic: raw.traffic,
-            access_rate: raw.access_kbps.map(|r| r.0),
-            access_propagation: raw.access_propagation_us.0,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-enum RawTraffic {
-    Constant { rate_kbps: u64, packet_bytes: u64 },
-    VariableGap { min_kbps: u64, max_kbps: u64, packet_bytes: u64 },
-    VariableSize { min_kbps: u64, max_kbps: u64, interval_us: u64 },
-}
-
-impl TryFrom<RawTraffic> for Traffic {
-    type Error = String;
-    fn try_from(raw: RawTraffic) -> Result<Self, String> {
-        match raw {
-            RawTraffic::Constant { rate_kbps, packet_bytes } => {
-                Ok(Traffic::Constant { rate: rate(rate_kbps)?, packet: packet(packet_bytes, rate_kbps)? })
-            }
-            RawTraffic::VariableGap { min_kbps, max_kbps, packet_bytes } => {
-                let rates = range(min_kbps, max_kbps)?;
-                Ok(Traffic::VariableGap { rates, packet: packet(packet_bytes, max_kbps)? })
-            }
-            RawTraffic::VariableSize { min_kbps, max_kbps, interval_us } => {
-                let rates = range(min_kbps, max_kbps)?;
-                let largest = max_kbps.saturating_mul(interval_us) / 8_000;
-                if !(MIN_GAP_US..=MAX_DELAY_US).contains(&interval_us) || largest > MAX_PACKET {
-                    return Err(format!(
-                        "interval_us = {interval_us} must lie between {MIN_GAP_US} and {MAX_DELAY_US} and make packets of at most {MAX_PACKET} bytes, not {largest}"
-                    ));
-                }
-                Ok(Traffic::VariableSize { rates, interval: Duration::from_micros(interval_us) })
-            }
-        }
-    }
-}
-
 /// A rate in the file, kbit/s.
 struct Kbps(Bitrate);
 
@@ -261,40 +249,6 @@ impl TryFrom<u64> for Micros {
     }
 }
 
-fn range(min_kbps: u64, max_kbps: u64) -> Result<RateRange, String> {
-    rate(min_kbps)?;
-    rate(max_kbps)?;
-    if max_kbps < min_kbps || max_kbps - min_kbps > 1_000_000 {
-        return Err(format!(
-            "max_kbps = {max_kbps} must be at least min_kbps = {min_kbps}, and at most a million more"
-        ));
-    }
-    Ok(RateRange { min_kbps, max_kbps })
-}
-
-fn packet(bytes: u64, kbps: u64) -> Result<DataSize, String> {
-    if !(1..=MAX_PACKET).contains(&bytes) {
-        return Err(format!("packet_bytes = {bytes} must lie between 1 and {MAX_PACKET}"));
-    }
-    if bytes * 8_000 / kbps.max(1) < MIN_GAP_US {
-        return Err(format!(
-            "packets of {bytes} bytes at {kbps} kbit/s come less than {MIN_GAP_US} us apart: make them larger"
-        ));
-    }
-    Ok(DataSize::from_bytes(bytes))
-}
-
-/// Makes a type readable by way of its raw shape.
-macro_rules! read_as {
-    ($($spec:ty: $raw:ty),*) => {$(
-        impl<'de> Deserialize<'de> for $spec {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                <$raw>::deserialize(from)?.try_into().map_err(serde::de::Error::custom)
-            }
-        }
-    )*};
-}
-
 read_as!(
     DirectionSpec: RawDirection,
     HopSpec: RawHop,
@@ -303,13 +257,15 @@ read_as!(
     Micros: u64,
     LossSpec: RawLoss,
     ReorderSpec: RawReorder,
-    CrossSpec: RawCross,
-    Traffic: RawTraffic
+    RateStep: RawRateStep
 );
 
 #[cfg(test)]
 mod tests {
+    use media::DataSize;
+
     use super::*;
+    use crate::cross::Traffic;
 
     const GOOD: &str = r#"description = "Two hops."
 warmup_ms = 20
@@ -318,7 +274,7 @@ warmup_ms = 20
 bottleneck = 1
 hops = [
   { propagation_us = 5 },
-  { rate_kbps = 1000, propagation_us = 1_000, queue_bytes = 3000, loss = { kind = "bernoulli", probability = 0.1 }, reorder = { probability = 0.2, extra_us = 300 }, duplicate = 0.3 },
+  { rate_kbps = 1000, rate_steps = [{ at_ms = 40, rate_kbps = 500 }, { at_ms = 50, rate_kbps = 2000 }], propagation_us = 1_000, queue_bytes = 3000, loss = { kind = "bernoulli", probability = 0.1 }, reorder = { probability = 0.2, extra_us = 300 }, duplicate = 0.3 },
 ]
 [[backward.cross]]
 name = "c"
@@ -334,10 +290,12 @@ hops = [{ propagation_us = 1 }]
         let s = parse(GOOD, "f", "n").unwrap();
         assert_eq!((s.name.as_str(), s.warmup, s.forward.hops.len()), ("n", Duration::from_millis(20), 1));
         let p = |p| Probability::new(p).unwrap();
+        let step = |ms, kbps| RateStep { at: Duration::from_millis(ms), rate: Bitrate::from_kbps(kbps) };
         assert_eq!(
             s.backward.hops[1],
             HopSpec {
                 rate: Some(Bitrate::from_kbps(1000)),
+                rate_steps: vec![step(40, 500), step(50, 2000)],
                 propagation: Duration::from_millis(1),
                 queue: QueueLimit::Bytes(3000),
                 loss: LossSpec::Bernoulli(p(0.1)),
@@ -360,6 +318,12 @@ hops = [{ propagation_us = 1 }]
             ("rate_kbps = 1000", "rate_kbps = 0", 8, "a rate lies between"),
             ("queue_bytes = 3000", "queue_bytes = 3000, queue_packets = 1", 6, "not by both"),
             ("bernoulli", "sometimes", 8, "unknown variant `sometimes`"),
+            ("rate_kbps = 1000, ", "", 6, "this one has none"),
+            ("at_ms = 50", "at_ms = 40", 6, "go forward in time: at_ms = 40 comes after at_ms = 40"),
+            ("at_ms = 50", "at_ms = 86_400_001", 8, "between 0 and 86400000"),
+            ("at_ms = 50", "at_ms = -1", 8, "invalid value: integer `-1`"),
+            ("at_ms = 50", "at_us = 50", 8, "unknown field `at_us`"),
+            ("rate_kbps = 2000", "rate_kbps = 0", 8, "a rate lies between 1 and"),
             ("start_us = 7", "start_us = -7", 12, "invalid value"),
             ("rate_kbps = 8,", "rate_kbps = 8000,", 13, "make them larger"),
             ("[forward]", "[foreward]", 15, "unknown field `foreward`"),
