@@ -28,6 +28,8 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 const GREY: RGBColor = RGBColor(110, 110, 110);
+/// A curve of more points is drawn with a thin line.
+const DENSE: usize = 1_000;
 const FONT: &str = "sans-serif";
 
 /// Writes `stem`.svg and `stem`.png.
@@ -75,7 +77,9 @@ where
         .x_label_area_size(60)
         .y_label_area_size(80)
         .build_cartesian_2d(x_low..x_high, y_low..y_high)?;
-    let (x_digits, y_digits) = (digits(x_high - x_low), digits(y_high - y_low));
+    let steps = plot.curves.iter().all(|curve| curve.steps);
+    let (y_labels, y_digits) = if steps { ((y_high - y_low) as usize + 1, 0) } else { (11, digits(y_high - y_low)) };
+    let x_digits = digits(x_high - x_low);
     chart
         .configure_mesh()
         .x_desc(described(&plot.x))
@@ -83,7 +87,7 @@ where
         .axis_desc_style((FONT, 20))
         .label_style((FONT, 18))
         .x_labels(11)
-        .y_labels(11)
+        .y_labels(y_labels)
         .x_label_formatter(&|x| format!("{x:.x_digits$}"))
         .y_label_formatter(&|y| format!("{y:.y_digits$}"))
         .light_line_style(TRANSPARENT)
@@ -93,7 +97,7 @@ where
         chart.draw_series(line)?;
     }
     for curve in &plot.curves {
-        let style = colour(curve).stroke_width(2);
+        let style = colour(curve).stroke_width(if curve.points.len() > DENSE { 1 } else { 2 });
         let points = if curve.steps { stepped(&curve.points) } else { curve.points.clone() };
         if dashed(curve) {
             chart.draw_series(DashedLineSeries::new(points, 7, 5, style))?;
@@ -119,15 +123,20 @@ fn ranges(plot: &Plot) -> ([f64; 2], [f64; 2], Option<f64>) {
     let [low, high] = bounds(&mut points().map(|p| p.1));
     // A limit far above everything would press the curves to the ground.
     let limit = plot.limit.as_ref().map(|l| l.0).filter(|&l| l <= 2.5 * high);
-    let (low, high) = (low.min(0.0), high.max(limit.unwrap_or(high)));
-    let room = if high > low { 0.05 * (high - low) } else { 1.0 };
     let x = if x[1] > x[0] { x } else { [x[0] - 1.0, x[0] + 1.0] };
-    (x, [if low < 0.0 { low - room } else { low }, high + room], limit)
+    if plot.curves.iter().all(|curve| curve.steps) {
+        return (x, [low.min(0.0), high.ceil() + 1.0], limit);
+    }
+    // Many points far from zero need the whole height.
+    let dense = plot.curves.iter().any(|curve| curve.points.len() > DENSE) && low > 0.3 * high;
+    let (low, high) = (if dense { low } else { low.min(0.0) }, high.max(limit.unwrap_or(high)));
+    let room = if high > low { 0.05 * (high - low) } else { 1.0 };
+    (x, [if low == 0.0 { low } else { low - room }, high + room], limit)
 }
 
 /// Digits behind the point that tell ten labels apart.
 fn digits(span: f64) -> usize {
-    (1.0 - (span / 2.0).log10().floor()).clamp(0.0, 6.0) as usize
+    (-(span / 11.0).log10().floor()).clamp(0.0, 6.0) as usize
 }
 
 fn described(axis: &Axis) -> String {

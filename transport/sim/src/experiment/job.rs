@@ -114,7 +114,10 @@ fn crews(e: &Experiment) -> Vec<(Option<u64>, Vec<Scheme>)> {
                 for others in &sharing.others {
                     let mut schemes = vec![others.unwrap_or(first); sessions];
                     schemes[0] = first;
-                    crews.push((Some(share), schemes));
+                    // All of one scheme can be said in two ways.
+                    if !crews.contains(&(Some(share), schemes.clone())) {
+                        crews.push((Some(share), schemes));
+                    }
                 }
             }
         }

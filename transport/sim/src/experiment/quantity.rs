@@ -72,7 +72,7 @@ const MEASURES: [(Measure, &str, &str, &str, usize); 26] = [
     (Measure::CrossLoss, "cross-loss", "cross-traffic lost", "%", 2),
     (Measure::CrossThroughput, "cross-throughput", "cross-traffic throughput", "kbit/s", 1),
     (Measure::Snr, "snr", "SNR of the displayed force", "dB", 2),
-    (Measure::Jain, "jain", "Jain's index of the sessions' rates", "", 4),
+    (Measure::Jain, "jain", "Jain's index of rates", "", 4),
 ];
 
 impl Quantity {
