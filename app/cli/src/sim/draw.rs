@@ -134,9 +134,12 @@ fn ranges(plot: &Plot) -> ([f64; 2], [f64; 2], Option<f64>) {
     (x, [if low == 0.0 { low } else { low - room }, high + room], limit)
 }
 
-/// Digits behind the point that tell ten labels apart.
+/// Digits behind the point of labels at most eleven apart: their distance is 1, 2 or 5 times a power of ten.
 fn digits(span: f64) -> usize {
-    (-(span / 11.0).log10().floor()).clamp(0.0, 6.0) as usize
+    let least = span / 11.0;
+    let power = 10f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|&step| step >= least).unwrap_or(least);
+    (-(step.log10() + 1e-9).floor()).clamp(0.0, 6.0) as usize
 }
 
 fn described(axis: &Axis) -> String {
@@ -201,4 +204,45 @@ where
         area.draw(&Text::new(name.clone(), (54, y), text))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_the_digits_they_need() {
+        for (span, wanted) in [(400.0, 0), (10.5, 0), (11.5, 0), (5.0, 1), (0.72, 1), (0.5, 2), (1e-9, 6)] {
+            assert_eq!(digits(span), wanted, "{span}");
+        }
+    }
+
+    #[test]
+    fn a_plot_of_one_point_or_of_equal_points_can_be_drawn() {
+        let axis = |title: &str| Axis { title: title.into(), unit: "" };
+        for points in [vec![(0.0, 0.0)], vec![(1.0, -2.0), (2.0, -2.0)], vec![(0.0, f64::NAN), (1.0, 1.0)]] {
+            for steps in [false, true] {
+                let curve = Curve {
+                    name: "a".into(),
+                    colour: Some(40),
+                    second: true,
+                    points: points.clone(),
+                    steps,
+                    marks: true,
+                };
+                let (x, y) = (axis("x"), axis("y"));
+                let plot = Plot {
+                    name: "p".into(),
+                    title: "P".into(),
+                    x,
+                    y,
+                    curves: vec![curve],
+                    limit: Some((3.0, "l".into())),
+                };
+                let dir = tempfile::tempdir().unwrap();
+                write(&plot, &dir.path().join("a.b")).unwrap();
+                assert!(dir.path().join("a.b.svg").exists() && dir.path().join("a.b.png").exists());
+            }
+        }
+    }
 }
