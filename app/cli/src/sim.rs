@@ -1,16 +1,22 @@
 //! `sim`: stations and network in virtual time, one run for each scenario and scheme.
 
+mod draw;
+mod experiment;
 mod feasible;
+mod progress;
+mod queue;
+mod results;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use media::{Medium, Role};
-use netem::Scenario;
+use netem::{Scenario, ScenarioError};
 use proto::report::{ChannelReport, MediumReport, Report, ServoReport, System, Verdict};
 use serde::Serialize;
 use session::{Scheme, StationConfig};
+use sim::experiment::Experiment;
 use sim::source::Source;
 use sim::{Details, Outcome, Reference, RunSpec};
 
@@ -29,6 +35,14 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     }
     if let Some(SimCommand::Feasible(args)) = &args.command {
         return feasible::run(args);
+    }
+    if let Some(name) = args.scenarios.iter().find(|name| Experiment::is_named_by(name)) {
+        return experiment::run(name, args);
+    }
+    if args.plot.is_some() || args.markdown || args.threads.is_some() {
+        return Err(Failure::Usage(
+            "--plot, --markdown and --threads go with an experiment; `telehaptic sim --list` names them".into(),
+        ));
     }
     let runs = runs(args)?;
     let force = Force::new(args, &runs)?;
@@ -74,7 +88,8 @@ struct Force {
 impl Force {
     /// `None` for synthetic samples.
     fn new(args: &SimArgs, runs: &[Run]) -> Result<Option<Force>, Failure> {
-        let source = Source::parse(&args.source).map_err(|e| Failure::Usage(e.to_string()))?;
+        let source =
+            Source::parse(args.source.as_deref().unwrap_or("synthetic")).map_err(|e| Failure::Usage(e.to_string()))?;
         // All runs of a command have one seed and one length.
         let Some(spec) = runs.first().map(|run| &run.spec).filter(|_| source.has_forces()) else { return Ok(None) };
         let reference = Reference::new(&source, spec.seed, spec.seconds)?;
@@ -102,7 +117,7 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
     let mut taken = BTreeSet::new();
     let mut runs = Vec::new();
     for name in &args.scenarios {
-        let scenario = scenario(name)?;
+        let scenario = network(name)?;
         for &scheme in schemes {
             let mut spec = RunSpec::new(scenario.clone(), scheme);
             spec.seed = args.seed.unwrap_or(config.seed);
@@ -119,6 +134,16 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
         }
     }
     Ok(runs)
+}
+
+/// The network of this name; what is unknown might have been meant for an experiment.
+fn network(name: &str) -> Result<Scenario, Failure> {
+    Scenario::load(name).map_err(|e| match e {
+        ScenarioError::UnknownName(_) => {
+            Failure::Usage(format!("{e}; or an experiment: {}", Experiment::names().join(", ")))
+        }
+        _ => Failure::Usage(e.to_string()),
+    })
 }
 
 /// A folder's name for a run, such as `paper-r260_k-merge-2`; no two are alike.
@@ -226,6 +251,11 @@ fn list() -> Result<(), Failure> {
         voice.line(&format!("{name:12} {description}"));
     }
     voice.line(&format!("scenarios: {}, or the path of a .toml file", Scenario::grammar()));
+    for name in Experiment::names() {
+        let experiment = Experiment::load(name).map_err(Failure::failed)?;
+        voice.line(&format!("{name:12} experiment: {}", experiment.description));
+    }
+    voice.line("experiments: those above, or the path of a .toml file (assets/experiments/README.md)");
     voice.line(&format!("schemes: {}", Scheme::grammar()));
     voice.line(&format!("sources: {}", Source::GRAMMAR));
     Ok(())

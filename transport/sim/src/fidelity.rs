@@ -53,6 +53,11 @@ impl Reference {
         (spec.seed, spec.seconds) = (seed, seconds);
         watched(spec, source).map(|(_, forces)| Reference(forces))
     }
+
+    /// The forces, N.
+    pub fn forces(&self) -> &[Force] {
+        &self.0
+    }
 }
 
 /// Runs `spec` with the samples of `source` in the place of its own servos, and compares the displayed force with
@@ -61,12 +66,21 @@ impl Reference {
 /// # Errors
 /// [`SimError::Seconds`] if the length is out of range.
 pub fn run_with_snr(spec: RunSpec, source: &Source, reference: &Reference) -> Result<Outcome, SimError> {
+    run_with_forces(spec, source, reference).map(|(outcome, _)| outcome)
+}
+
+/// As [`run_with_snr`], with the forces displayed to the operator, N, one a millisecond.
+pub(crate) fn run_with_forces(
+    spec: RunSpec,
+    source: &Source,
+    reference: &Reference,
+) -> Result<(Outcome, Vec<Force>), SimError> {
     let warmup = spec.scenario.warmup.as_millis() as usize;
     let (mut outcome, forces) = watched(spec, source)?;
     let tail = |signal: &[Force]| signal.get(warmup..).map(<[Force]>::to_vec).unwrap_or_default();
     outcome.details.force_snr_db =
         snr_db(&tail(&reference.0), &tail(&forces), Alignment::None).filter(|snr| snr.is_finite());
-    Ok(outcome)
+    Ok((outcome, forces))
 }
 
 fn watched(mut spec: RunSpec, source: &Source) -> Result<(Outcome, Vec<Force>), SimError> {

@@ -8,6 +8,7 @@
 mod channel;
 mod convergence;
 mod error;
+pub mod experiment;
 mod fidelity;
 mod figures;
 mod frames;

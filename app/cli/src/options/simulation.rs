@@ -12,7 +12,7 @@ pub struct SimArgs {
     /// Questions that need no run.
     #[command(subcommand)]
     pub command: Option<SimCommand>,
-    /// Networks: paper/rN (N kbit/s of cross-traffic), lan, wifi, cellular, or TOML files
+    /// Networks: paper/rN (N kbit/s of cross-traffic), lan, wifi, cellular, or TOML files; or one experiment, see --list
     #[arg(value_name = "SCENARIO", required_unless_present = "list")]
     pub scenarios: Vec<String>,
     /// Packetization, see --list; again for more runs [default: dpm]
@@ -24,22 +24,32 @@ pub struct SimArgs {
     /// Seed of all randomness [default: 1]
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
-    /// Haptic samples: synthetic, closed-loop, generator or trace:FILE; all but synthetic give an SNR of the displayed force
-    #[arg(long, value_name = "SOURCE", default_value = "synthetic")]
-    pub source: String,
+    /// Haptic samples: synthetic [default], closed-loop, generator or trace:FILE; all but synthetic give an SNR of the displayed force
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
     /// Write the report as JSON instead of a table; - for stdout. An array where there are several runs
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write traces into this folder; several runs each into one of its own below
+    /// Write traces into this folder; several runs each into one of its own below. Of an experiment: its table, and every
+    /// run in results.jsonl, where the same command goes on if it was interrupted
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
+    /// Draw an experiment's plots into this folder, as SVG and PNG
+    #[arg(long, value_name = "DIR")]
+    pub plot: Option<PathBuf>,
+    /// Print an experiment's table as Markdown
+    #[arg(long, conflicts_with = "report")]
+    pub markdown: bool,
+    /// Runs of an experiment at a time [default: one on each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Read scheme, seed, fragment_size, [triggers] and [rivals] from a TOML file; options on the command line win
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Exit with code 3 if a medium breaks its limits
     #[arg(long)]
     pub assert_qos: bool,
-    /// List scenarios and schemes
+    /// List scenarios, experiments and schemes
     #[arg(long)]
     pub list: bool,
 }
