@@ -11,7 +11,7 @@ use netem::Scenario;
 use proto::report::{ChannelReport, MediumReport, Report, ServoReport, System, Verdict};
 use serde::Serialize;
 use session::{Scheme, StationConfig};
-use sim::source::Source;
+use sim::source::{FrameSource, Source};
 use sim::{Details, Outcome, Reference, RunSpec};
 
 use crate::cost::spent;
@@ -97,6 +97,8 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
         None => StationConfig::new(Role::Top),
     };
     config.check().map_err(usage)?;
+    let frames = |medium, text| FrameSource::parse(medium, text).map_err(|e| Failure::Usage(e.to_string()));
+    let (audio, video) = (frames(Medium::Audio, &args.audio)?, frames(Medium::Video, &args.video)?);
     let schemes = if args.schemes.is_empty() { &[config.scheme][..] } else { &args.schemes };
     let several = args.scenarios.len() * schemes.len() > 1;
     let mut taken = BTreeSet::new();
@@ -113,6 +115,7 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
             spec.session.configure = Box::new(move |config| {
                 (config.triggers, config.rivals, config.fragment_size) = (triggers, rivals, fragment_size);
             });
+            (spec.session.audio, spec.session.video) = (audio.clone(), video.clone());
             let mut own = || folder(name, scheme, &mut taken);
             let csv = args.csv.as_ref().map(|dir| if several { dir.join(own()) } else { dir.clone() });
             runs.push(Run { spec, csv });
@@ -228,6 +231,8 @@ fn list() -> Result<(), Failure> {
     voice.line(&format!("scenarios: {}, or the path of a .toml file", Scenario::grammar()));
     voice.line(&format!("schemes: {}", Scheme::grammar()));
     voice.line(&format!("sources: {}", Source::GRAMMAR));
+    voice.line(&format!("audio: {}", FrameSource::grammar(Medium::Audio)));
+    voice.line(&format!("video: {}", FrameSource::grammar(Medium::Video)));
     Ok(())
 }
 
