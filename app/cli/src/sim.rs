@@ -17,7 +17,7 @@ use proto::report::{ChannelReport, MediumReport, Report, ServoReport, System, Ve
 use serde::Serialize;
 use session::{Scheme, StationConfig};
 use sim::experiment::Experiment;
-use sim::source::Source;
+use sim::source::{FrameSource, Source};
 use sim::{Details, Outcome, Reference, RunSpec};
 
 use crate::cost::spent;
@@ -112,6 +112,8 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
         None => StationConfig::new(Role::Top),
     };
     config.check().map_err(usage)?;
+    let frames = |medium, text| FrameSource::parse(medium, text).map_err(|e| Failure::Usage(e.to_string()));
+    let (audio, video) = (frames(Medium::Audio, &args.audio)?, frames(Medium::Video, &args.video)?);
     let schemes = if args.schemes.is_empty() { &[config.scheme][..] } else { &args.schemes };
     let several = args.scenarios.len() * schemes.len() > 1;
     let mut taken = BTreeSet::new();
@@ -128,6 +130,7 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
             spec.session.configure = Box::new(move |config| {
                 (config.triggers, config.rivals, config.fragment_size) = (triggers, rivals, fragment_size);
             });
+            (spec.session.audio, spec.session.video) = (audio.clone(), video.clone());
             let mut own = || folder(name, scheme, &mut taken);
             let csv = args.csv.as_ref().map(|dir| if several { dir.join(own()) } else { dir.clone() });
             runs.push(Run { spec, csv });
@@ -258,6 +261,8 @@ fn list() -> Result<(), Failure> {
     voice.line("experiments: those above, or the path of a .toml file (assets/experiments/README.md)");
     voice.line(&format!("schemes: {}", Scheme::grammar()));
     voice.line(&format!("sources: {}", Source::GRAMMAR));
+    voice.line(&format!("audio: {}", FrameSource::grammar(Medium::Audio)));
+    voice.line(&format!("video: {}", FrameSource::grammar(Medium::Video)));
     Ok(())
 }
 

@@ -106,6 +106,61 @@ fn a_file_of_settings_holds_unless_the_command_line_says_otherwise() {
     assert_eq!((&by_line["scheme"], &by_line["seed"]), (&"no-merge".into(), &6.into()));
 }
 
+/// A file that is committed with the project.
+fn asset(name: &str) -> String {
+    format!("{}/../../assets/media/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn sound_and_pictures_come_by_size_from_files_or_not_at_all() {
+    let report = |audio: &str, video: &str| -> Value {
+        let args = ["paper/r0", "--seconds", "8", "--report", "-", "--audio", audio, "--video", video];
+        serde_json::from_str(&run(&args, 0).0).unwrap()
+    };
+    let sent = |report: &Value, medium: &str| report["channels"]["backward"][medium]["sent"].as_u64().unwrap();
+    // The first half second is not counted; a frame may still wait at the end.
+    let paper = report("160@20", "2000@40");
+    assert_eq!(sent(&paper, "audio"), 375);
+    let files = report(&format!("file:{}", asset("voice.opus")), &format!("file:{}@50", asset("pattern.h264")));
+    assert_eq!(sent(&files, "audio"), 375);
+    assert!((149..=150).contains(&sent(&files, "video")));
+    assert_eq!(files["channels"]["backward"]["video"]["lost"], 0);
+    let bytes = |report: &Value| report["channels"]["backward"]["wire"]["bytes"].as_u64().unwrap();
+    assert!(bytes(&files) < bytes(&paper));
+    let crowded = report("none", "32006@40");
+    assert!(crowded["channels"]["backward"]["audio"].is_null());
+    assert!(crowded["simulation"]["backward"]["refused_frames"].as_u64().unwrap() > 100);
+    let (table, _) = run(&["paper/r0", "--seconds", "2", "--audio", "none", "--video", "none"], 0);
+    assert!(table.lines().last().unwrap().ends_with("pass"), "{table}");
+}
+
+#[test]
+fn sound_and_pictures_that_cannot_be_are_2_and_name_the_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let broken = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        format!("file:{}", path.to_str().unwrap())
+    };
+    let audio = |source: &str, words: &[&str]| refused(&["paper/r0", "--audio", source], 2, words);
+    let video = |source: &str, words: &[&str]| refused(&["paper/r0", "--video", source], 2, words);
+    audio("loud", &["'loud'", "BYTES@MS", "file:PATH.opus", "none"]);
+    audio("9000@20", &["9000", "14 to 8000 bytes"]);
+    audio("160@0", &["'0' ms", "1 to 10000 ms"]);
+    audio("file:/no/such.opus", &["/no/such.opus", "check the path"]);
+    audio(&format!("file:{}", asset("voice.wav")), &["voice.wav", "file:PATH.opus"]);
+    video("2000", &["'2000'", "BYTES@MS", "file:PATH.h264[@MS]"]);
+    video("-5@40", &["'-5' bytes", "14 to 32006 bytes"]);
+    video("file:/no/such.h264@40", &["/no/such.h264", "check the path"]);
+    video(&format!("file:{}@fast", asset("pattern.h264")), &["'fast' ms", "1 to 10000 ms"]);
+    let sound = std::fs::read(asset("voice.opus")).unwrap();
+    audio(&broken("cut.opus", &sound[..9_000]), &["cut.opus, byte ", "the file ends within the page"]);
+    audio(&broken("empty.ogg", &[]), &["empty.ogg", "no frames", "Opus in Ogg"]);
+    video(&broken("garbage.264", &sound), &["garbage.264, byte 0", "start code", "annex B"]);
+    let large = [&[0, 0, 1, 0x65, 0x80][..], &[0xff; 40_000]].concat();
+    video(&broken("large.h264", &large), &["large.h264, frame 0: 40005 bytes", "1 to 32000"]);
+}
+
 #[test]
 fn broken_limits_are_3_and_named() {
     run(&["paper/r260", "--scheme", "k-merge:3", "--seconds", "5", "--assert-qos"], 0);
@@ -117,7 +172,16 @@ fn broken_limits_are_3_and_named() {
 #[test]
 fn what_there_is_is_listed() {
     let (out, _) = run(&["--list"], 0);
-    for word in ["paper/r260", "paper/rN[-fM]", "wifi", "cellular", "dpm-hold-up", "k-merge:N"] {
+    for word in [
+        "paper/r260",
+        "paper/rN[-fM]",
+        "wifi",
+        "cellular",
+        "dpm-hold-up",
+        "k-merge:N",
+        "file:PATH.opus",
+        "file:PATH.h264[@MS]",
+    ] {
         assert!(out.contains(word), "no '{word}' in: {out}");
     }
 }

@@ -35,3 +35,6 @@ pub use wire::FRAME_HEADER;
 
 /// Largest codec frame that the endpoint takes, bytes.
 pub const MAX_FRAME: usize = 32_000;
+
+/// Largest audio frame that the multiplexer has room for, bytes.
+pub const MAX_AUDIO_FRAME: usize = 7_994;

@@ -9,7 +9,7 @@ use crate::api::FrameIn;
 use crate::wire::{FRAME_HEADER, FrameHeader, MAX_PART, MediaHeader};
 
 /// Audio bytes that may wait: half a second and more.
-const AUDIO_ROOM: usize = 8_000;
+const AUDIO_ROOM: usize = FRAME_HEADER + crate::MAX_AUDIO_FRAME;
 /// Video bytes that may wait.
 const VIDEO_ROOM: usize = 64_000;
 /// Packets that may wait to be sent: a servo that catches up can close several in one instant.

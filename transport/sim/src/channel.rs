@@ -13,6 +13,7 @@ use crate::convergence::Watch;
 use crate::figures::Figures;
 use crate::frames::Frames;
 use crate::outcome::{ChannelDetails, FlowDetails};
+use crate::session::Counts;
 use crate::traces::ChannelTraces;
 
 /// Time from tick to tick.
@@ -34,7 +35,7 @@ pub(crate) struct Channel {
     haptic: Figures,
     convergence: Watch,
     /// Audio and video, where the channel has them.
-    frames: Option<[Frames; 2]>,
+    frames: [Option<Frames>; 2],
     traces: Option<Rows>,
 }
 
@@ -78,8 +79,10 @@ struct Rows {
 }
 
 impl Channel {
-    /// The channel over `spec` of a session whose tick 0 is at `start`; figures count from `from` on.
-    pub fn new(spec: &DirectionSpec, start: Instant, from: Instant, with_media: bool, traces: bool) -> Self {
+    /// The channel over `spec` of a session whose tick 0 is at `start`, with or without audio and video; figures count from
+    /// `from` on.
+    pub fn new(spec: &DirectionSpec, start: Instant, from: Instant, [audio, video]: [bool; 2], traces: bool) -> Self {
+        let frames = |has: bool, medium| has.then(|| Frames::new(medium, from, traces));
         Channel {
             start,
             from,
@@ -90,7 +93,7 @@ impl Channel {
             merge: Merge::default(),
             haptic: Figures::new(Medium::Haptic, from),
             convergence: Watch::new(spec),
-            frames: with_media.then(|| [Medium::Audio, Medium::Video].map(|m| Frames::new(m, from, traces))),
+            frames: [frames(audio, Medium::Audio), frames(video, Medium::Video)],
             traces: traces.then(Rows::default),
         }
     }
@@ -128,9 +131,10 @@ impl Channel {
         let sequence = self.settled + self.under_way.len() as u64;
         self.under_way.push_back((packet, Fate::UnderWay));
         self.most_under_way = self.most_under_way.max(self.under_way.len());
-        if let Some([audio, video]) = &mut self.frames {
-            audio.on_left(audio_bytes);
-            video.on_left(video_bytes);
+        for (frames, bytes) in self.frames.iter_mut().zip([audio_bytes, video_bytes]) {
+            if let Some(frames) = frames {
+                frames.on_left(bytes);
+            }
         }
         sequence
     }
@@ -164,13 +168,8 @@ impl Channel {
         self.most_under_way
     }
 
-    /// Nothing more will come. The figures of a run that ended at `end` with so many triggers raised (I_C, I_S).
-    pub fn finish(
-        &mut self,
-        end: Instant,
-        triggers: (u64, u64),
-        flows: Vec<FlowDetails>,
-    ) -> (ChannelReport, ChannelDetails) {
+    /// Nothing more will come. The figures of a run that ended at `end` with what its sender counted.
+    pub fn finish(&mut self, end: Instant, counts: Counts, flows: Vec<FlowDetails>) -> (ChannelReport, ChannelDetails) {
         for frames in self.frames.iter_mut().flatten() {
             frames.finish();
         }
@@ -179,15 +178,12 @@ impl Channel {
         let k = MergeReport {
             share_percent: (1u8..).zip(self.merge.ticks).filter(|(_, n)| *n > 0).map(|(k, n)| (k, share(n))).collect(),
             changes: self.merge.changes,
-            i_c: triggers.0,
-            i_s: triggers.1,
+            i_c: counts.i_c,
+            i_s: counts.i_s,
         };
         let seconds = end.saturating_since(self.from).as_secs_f64();
         let kbps = if seconds > 0.0 { self.wire.bytes as f64 * 8.0 / 1e3 / seconds } else { 0.0 };
-        let [audio, video] = match &self.frames {
-            Some(frames) => frames.each_ref().map(|f| Some(f.figures.report())),
-            None => [None, None],
-        };
+        let [audio, video] = self.frames.each_ref().map(|f| f.as_ref().map(|f| f.figures.report()));
         let report = ChannelReport {
             k,
             wire: WireReport { kbps, ..self.wire.clone() },
@@ -195,10 +191,7 @@ impl Channel {
             audio,
             video,
         };
-        let [audio, video] = match &mut self.frames {
-            Some(frames) => frames.each_mut().map(|f| Some(f.figures.time_over_limit())),
-            None => [None, None],
-        };
+        let [audio, video] = self.frames.each_mut().map(|f| f.as_mut().map(|f| f.figures.time_over_limit()));
         let haptic = self.haptic.time_over_limit();
         let convergence = self.convergence.report();
         (
@@ -207,6 +200,7 @@ impl Channel {
                 haptic_over_limit: haptic,
                 audio_over_limit: audio,
                 video_over_limit: video,
+                refused_frames: counts.refused_frames,
                 convergence,
                 flows,
             },
@@ -217,10 +211,7 @@ impl Channel {
     pub fn take_traces(&mut self) -> Option<ChannelTraces> {
         let Rows { packets, merge_factors, mut haptic, sent_end } = self.traces.take()?;
         haptic.truncate(haptic.partition_point(|row| row.index < sent_end));
-        let [audio, video] = match &mut self.frames {
-            Some(frames) => frames.each_mut().map(|f| f.rows.take()),
-            None => [None, None],
-        };
+        let [audio, video] = self.frames.each_mut().map(|f| f.as_mut().and_then(|f| f.rows.take()));
         Some(ChannelTraces { packets, merge_factors, haptic, audio, video })
     }
 
@@ -274,11 +265,11 @@ impl Channel {
     }
 
     fn frames_of(&mut self, medium: Medium) -> Option<&mut Frames> {
-        let [audio, video] = self.frames.as_mut()?;
+        let [audio, video] = &mut self.frames;
         match medium {
             Medium::Haptic => None,
-            Medium::Audio => Some(audio),
-            Medium::Video => Some(video),
+            Medium::Audio => audio.as_mut(),
+            Medium::Video => video.as_mut(),
         }
     }
 

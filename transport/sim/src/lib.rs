@@ -27,7 +27,7 @@ pub use error::SimError;
 pub use fidelity::{Reference, run_with_snr};
 pub use figures::TimeOverLimit;
 pub use outcome::{ChannelDetails, Details, FlowDetails, Footprint, Outcome};
-pub use spec::{DEFAULT_SECONDS, RunSpec, SECONDS, SessionSpec, TRACED_SECONDS};
+pub use spec::{DEFAULT_SECONDS, FrameWatch, RunSpec, SECONDS, SessionSpec, TRACED_SECONDS};
 pub use traces::{ChannelTraces, Traces};
 
 /// Runs one session over the scenario's networks to the end.

@@ -42,6 +42,9 @@ pub struct ChannelDetails {
     pub audio_over_limit: Option<TimeOverLimit>,
     /// Of the video frames; null where the channel has none.
     pub video_over_limit: Option<TimeOverLimit>,
+    /// Frames of audio and video that the sender's multiplexer had no room for: they were not sent.
+    #[serde(default)]
+    pub refused_frames: u64,
     /// How soon the haptic delay settled after each change of load.
     pub convergence: Vec<Convergence>,
     /// What became of each flow of cross-traffic.

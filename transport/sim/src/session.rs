@@ -10,8 +10,8 @@ use crate::channel::{Channel, Packet, TICK};
 use crate::outcome::{self, Details, FlowDetails, Footprint, Outcome};
 use crate::road::Road;
 use crate::slab::Owner;
-use crate::source::{Servo, SyntheticMedia};
-use crate::spec::SessionSpec;
+use crate::source::{FrameSource, Servo};
+use crate::spec::{FrameWatch, SessionSpec};
 use crate::traces::Traces;
 
 /// Which station, and which road it sends on; in the order in which they come at one instant.
@@ -89,10 +89,21 @@ pub(crate) struct Session {
 struct Station {
     endpoint: Endpoint,
     servo: Box<dyn Servo>,
-    media: Vec<SyntheticMedia>,
+    media: Vec<FrameSource>,
+    watch: Option<FrameWatch>,
     wake_at: Option<Instant>,
-    /// Triggers raised before the figures begin: I_C, I_S.
-    triggers_before: (u64, u64),
+    /// What it had counted before the figures began.
+    before: Counts,
+}
+
+/// What an endpoint counts on its sending side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Triggers raised.
+    pub i_c: u64,
+    pub i_s: u64,
+    /// Frames for which the multiplexer had no room.
+    pub refused_frames: u64,
 }
 
 impl Session {
@@ -102,7 +113,8 @@ impl Session {
         let from = (start + scenario.warmup).min(end);
         let station = |role: Role| Endpoint::new(spec.config(role), seed.wrapping_add(number as u64), start);
         let (top, op) = (station(Role::Top), station(Role::Op));
-        let media = vec![SyntheticMedia::audio(), SyntheticMedia::video()];
+        let has = [spec.audio.is_some(), spec.video.is_some()];
+        let media = spec.audio.into_iter().chain(spec.video).collect();
         Session {
             number,
             start,
@@ -110,10 +122,10 @@ impl Session {
             from,
             end,
             scheme: spec.scheme.to_string(),
-            backward: Channel::new(&scenario.backward, start, from, true, traces),
-            forward: Channel::new(&scenario.forward, start, from, false, traces),
-            top: Station::new(top, spec.top, media),
-            op: Station::new(op, spec.op, Vec::new()),
+            backward: Channel::new(&scenario.backward, start, from, has, traces),
+            forward: Channel::new(&scenario.forward, start, from, [false; 2], traces),
+            top: Station::new(top, spec.top, media, None),
+            op: Station::new(op, spec.op, Vec::new(), spec.watch),
             buf: Vec::new(),
         }
     }
@@ -184,7 +196,7 @@ impl Session {
     /// The figures begin at `now`.
     pub fn begin_figures(&mut self, now: Instant) {
         for station in [&mut self.top, &mut self.op] {
-            station.triggers_before = station.triggers(now);
+            station.before = station.counts(now);
         }
     }
 
@@ -192,7 +204,7 @@ impl Session {
     pub fn finish(mut self, spec: &Common, flows: [&[FlowDetails]; 2], packet_buffers: usize) -> Outcome {
         let end = self.end;
         let [backward_flows, forward_flows] = flows.map(<[FlowDetails]>::to_vec);
-        let (top, op) = (self.top.triggers_since(end), self.op.triggers_since(end));
+        let (top, op) = (self.top.counts_of_figures(end), self.op.counts_of_figures(end));
         let cross_traffic = Some(outcome::cross_traffic(&backward_flows, &forward_flows));
         let (backward, backward_details) = self.backward.finish(end, top, backward_flows);
         let (forward, forward_details) = self.forward.finish(end, op, forward_flows);
@@ -217,13 +229,14 @@ impl Session {
         }
     }
 
-    fn driven<'a>(&'a mut self, side: Side, road: &'a mut Road) -> (Driven<'a>, &'a mut [SyntheticMedia]) {
+    fn driven<'a>(&'a mut self, side: Side, road: &'a mut Road) -> (Driven<'a>, &'a mut [FrameSource]) {
         let (station, sends, hears) = match side {
             Side::Top => (&mut self.top, &mut self.backward, &mut self.forward),
             Side::Op => (&mut self.op, &mut self.forward, &mut self.backward),
         };
-        let Station { endpoint, servo, media, wake_at, .. } = station;
-        let around = Around { session: self.number, side, road, sends, hears, servo: servo.as_mut(), arriving: None };
+        let Station { endpoint, servo, media, watch, wake_at, .. } = station;
+        let (session, servo) = (self.number, servo.as_mut());
+        let around = Around { session, side, road, sends, hears, servo, watch, arriving: None };
         (Driven { endpoint, wake_at, buf: &mut self.buf, around }, media)
     }
 
@@ -236,18 +249,22 @@ impl Session {
 }
 
 impl Station {
-    fn new(endpoint: Endpoint, servo: Box<dyn Servo>, media: Vec<SyntheticMedia>) -> Self {
-        Station { endpoint, servo, media, wake_at: None, triggers_before: (0, 0) }
+    fn new(endpoint: Endpoint, servo: Box<dyn Servo>, media: Vec<FrameSource>, watch: Option<FrameWatch>) -> Self {
+        Station { endpoint, servo, media, watch, wake_at: None, before: Counts::default() }
     }
 
-    fn triggers(&self, now: Instant) -> (u64, u64) {
+    fn counts(&self, now: Instant) -> Counts {
         let stats = self.endpoint.stats(now).transmit;
-        (stats.i_c, stats.i_s)
+        Counts { i_c: stats.i_c, i_s: stats.i_s, refused_frames: stats.refused }
     }
 
-    fn triggers_since(&self, now: Instant) -> (u64, u64) {
-        let ((i_c, i_s), before) = (self.triggers(now), self.triggers_before);
-        (i_c - before.0, i_s - before.1)
+    fn counts_of_figures(&self, now: Instant) -> Counts {
+        let (counts, before) = (self.counts(now), self.before);
+        Counts {
+            i_c: counts.i_c - before.i_c,
+            i_s: counts.i_s - before.i_s,
+            refused_frames: counts.refused_frames - before.refused_frames,
+        }
     }
 }
 
@@ -272,6 +289,7 @@ struct Around<'a> {
     sends: &'a mut Channel,
     hears: &'a mut Channel,
     servo: &'a mut dyn Servo,
+    watch: &'a mut Option<FrameWatch>,
     /// The packet that is being taken in.
     arriving: Option<u64>,
 }
@@ -296,6 +314,11 @@ impl Host for Around<'_> {
 
     fn event(&mut self, now: Instant, event: &Event) {
         match *event {
+            Event::Frame(ref frame) => {
+                if let Some(watch) = self.watch {
+                    watch(frame);
+                }
+            }
             Event::Haptic { index, sample } => self.servo.display(now, index, sample),
             Event::Trace(TraceEvent::HapticTaken { index, at }) => self.sends.on_taken(index, at),
             Event::Trace(TraceEvent::FrameTaken { medium, number, at, bytes }) => {

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use media::{Duration, Role};
 use netem::Scenario;
-use proto::{Config, Scheme};
+use proto::{Config, FrameOut, Scheme};
 
 use crate::error::SimError;
-use crate::source::{Servo, SyntheticServo};
+use crate::source::{FrameSource, Servo, SyntheticServo};
 
 /// Possible lengths of a run, s: from one tick to more than a day.
 pub const SECONDS: RangeInclusive<f64> = 0.001..=100_000.0;
@@ -61,6 +61,9 @@ impl RunSpec {
     }
 }
 
+/// Is shown frames that arrived whole.
+pub type FrameWatch = Box<dyn FnMut(&FrameOut)>;
+
 /// One telehaptic session: two stations.
 pub struct SessionSpec {
     /// How fragments become packets, on both channels.
@@ -74,6 +77,12 @@ pub struct SessionSpec {
     pub op: Box<dyn Servo>,
     /// The servo of the teleoperator. Default synthetic.
     pub top: Box<dyn Servo>,
+    /// The sound that the teleoperator sends; `None`: the channel has no audio. Default the paper's.
+    pub audio: Option<FrameSource>,
+    /// The pictures that the teleoperator sends; `None`: the channel has no video. Default the paper's.
+    pub video: Option<FrameSource>,
+    /// Is shown every frame that becomes whole at the operator. Default `None`.
+    pub watch: Option<FrameWatch>,
 }
 
 impl SessionSpec {
@@ -85,6 +94,9 @@ impl SessionSpec {
             configure: Box::new(|_| {}),
             op: Box::new(SyntheticServo::new(Role::Op)),
             top: Box::new(SyntheticServo::new(Role::Top)),
+            audio: Some(FrameSource::paper_audio()),
+            video: Some(FrameSource::paper_video()),
+            watch: None,
         }
     }
 

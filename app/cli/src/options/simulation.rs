@@ -27,6 +27,12 @@ pub struct SimArgs {
     /// Haptic samples: synthetic [default], closed-loop, generator or trace:FILE; all but synthetic give an SNR of the displayed force
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
+    /// Sound of the teleoperator: BYTES@MS (header included), file:PATH.opus (looped) or none
+    #[arg(long, value_name = "SOURCE", default_value = "160@20", allow_hyphen_values = true)]
+    pub audio: String,
+    /// Pictures of the teleoperator: BYTES@MS (header included), file:PATH.h264[@MS] (looped, 40 ms a frame) or none
+    #[arg(long, value_name = "SOURCE", default_value = "2000@40", allow_hyphen_values = true)]
+    pub video: String,
     /// Write the report as JSON instead of a table; - for stdout. An array where there are several runs
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -1,11 +1,15 @@
 //! What goes into the endpoints of a simulation: haptic samples from a [`Servo`] (synthetic, recorded, generated, or a hand
-//! and a scene that feel the delay between them), synthetic sound and pictures.
+//! and a scene that feel the delay between them), and sound and pictures from a [`FrameSource`] (by size and interval, or encoded files).
 //!
 //! The virtual clock starts at `Instant::ZERO` with tick 0; tick n is at n milliseconds.
 
 mod choice;
 mod closed_loop;
+mod frame_source;
 mod generator;
+mod h264;
+mod ogg;
+mod recording;
 mod synthetic;
 mod trace_file;
 
@@ -16,8 +20,10 @@ use media::{HapticSample, Instant};
 
 pub use choice::{Source, SourceError};
 pub use closed_loop::{ClosedLoopConfig, OpServo, TopServo};
+pub use frame_source::{FrameSource, FrameSourceError, INTERVAL_MS, MIN_FRAME_BYTES, SourceFrame};
 pub use generator::{Generator, GeneratorConfig, Phase};
-pub use synthetic::{SyntheticMedia, SyntheticServo, sample_of};
+pub use recording::{MAX_FILE, RecordedFrame, Recording, RecordingError};
+pub use synthetic::{SyntheticServo, sample_of};
 pub use trace_file::{AtEnd, Trace, TraceError, TraceRow, TraceServo};
 
 /// What a station's servo does in the simulation.
