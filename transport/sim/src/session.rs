@@ -165,7 +165,7 @@ impl Session {
         let (sends, hears) = roads.both(side);
         let (owner, bytes) = hears.packet(id);
         let (mut driven, _) = self.driven(side, sends);
-        driven.around.arriving = Some(owner.sequence);
+        driven.around.arriving = owner.sequence;
         driven.input(now, Input::Datagram { from: Default::default(), bytes });
         if let Some(owner) = hears.finish(id) {
             self.on_gone(side.peer(), owner.sequence);
@@ -173,7 +173,8 @@ impl Session {
     }
 
     /// The last copy of a packet that this station sent is gone.
-    pub fn on_gone(&mut self, side: Side, sequence: u64) {
+    pub fn on_gone(&mut self, side: Side, sequence: Option<u64>) {
+        let Some(sequence) = sequence else { return };
         match side {
             Side::Top => self.backward.on_gone(sequence),
             Side::Op => self.forward.on_gone(sequence),
@@ -277,8 +278,10 @@ struct Around<'a> {
 
 impl Host for Around<'_> {
     fn transmit(&mut self, now: Instant, transmit: Transmit, bytes: &[u8]) {
-        // Without control messages there is nothing but data.
-        let Some(data) = transmit.data else { return };
+        let Some(data) = transmit.data else {
+            // The report of a scheme that lives by them takes its place on the links like any packet.
+            return self.road.send(now, Owner { session: self.session, sequence: None }, bytes);
+        };
         // The streams' shares of the packet tell which frames have left.
         let parsed = match self.side {
             Side::Top => WirePacket::parse(bytes, SampleKind::Force.size(), true),
@@ -288,7 +291,7 @@ impl Host for Around<'_> {
         let wire_bytes = bytes.len() as u64 + LOWER_HEADERS;
         let packet = Packet { at: now, first_index: data.first_index, k: data.k, wire_bytes };
         let sequence = self.sends.on_sent(packet, audio, video);
-        self.road.send(now, Owner { session: self.session, sequence }, bytes);
+        self.road.send(now, Owner { session: self.session, sequence: Some(sequence) }, bytes);
     }
 
     fn event(&mut self, now: Instant, event: &Event) {

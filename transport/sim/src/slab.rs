@@ -21,8 +21,8 @@ struct Slot {
 pub(crate) struct Owner {
     /// Which session.
     pub session: usize,
-    /// The packet's number in its channel.
-    pub sequence: u64,
+    /// The data packet's number in its channel; `None`: a report, which no figure counts.
+    pub sequence: Option<u64>,
 }
 
 impl Slab {
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_buffer_is_free_when_the_last_copy_is_gone() {
         let mut slab = Slab::default();
-        let owner = |sequence| Owner { session: 0, sequence };
+        let owner = |sequence| Owner { session: 0, sequence: Some(sequence) };
         let a = slab.insert(owner(1), b"a");
         let b = slab.insert(owner(2), b"bb");
         slab.on_copy(a);
