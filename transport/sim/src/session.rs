@@ -297,7 +297,7 @@ struct Around<'a> {
 impl Host for Around<'_> {
     fn transmit(&mut self, now: Instant, transmit: Transmit, bytes: &[u8]) {
         let Some(data) = transmit.data else {
-            // The reports of a scheme that lives by them.
+            // The report of a scheme that lives by them takes its place on the links like any packet.
             return self.road.send(now, Owner { session: self.session, sequence: None }, bytes);
         };
         // The streams' shares of the packet tell which frames have left.
@@ -308,8 +308,8 @@ impl Host for Around<'_> {
         let (audio, video) = parsed.map_or((0, 0), |p| (p.audio.len(), p.video.len()));
         let wire_bytes = bytes.len() as u64 + LOWER_HEADERS;
         let packet = Packet { at: now, first_index: data.first_index, k: data.k, wire_bytes };
-        let sequence = Some(self.sends.on_sent(packet, audio, video));
-        self.road.send(now, Owner { session: self.session, sequence }, bytes);
+        let sequence = self.sends.on_sent(packet, audio, video);
+        self.road.send(now, Owner { session: self.session, sequence: Some(sequence) }, bytes);
     }
 
     fn event(&mut self, now: Instant, event: &Event) {

@@ -21,7 +21,7 @@ struct Slot {
 pub(crate) struct Owner {
     /// Which session.
     pub session: usize,
-    /// The packet's number in its channel; `None`: a report, which is no part of a channel.
+    /// The data packet's number in its channel; `None`: a report, which no figure counts.
     pub sequence: Option<u64>,
 }
 

@@ -333,6 +333,16 @@ fn the_configuration_of_both_stations_can_be_changed() {
 }
 
 #[test]
+fn a_scheme_that_lives_by_reports_of_loss_hears_them() {
+    let backward = |scheme| run(spec(load("paper/r260"), scheme, 30.0)).unwrap().report.channels.backward;
+    let (merging, rigid) = (backward(Scheme::LossMerge), backward(Scheme::NoMerge));
+    assert!(merging.k.changes >= 2 && merging.k.share_percent.len() > 1, "{:?}", merging.k);
+    assert!(merging.haptic.loss_percent < 0.5 * rigid.haptic.loss_percent);
+    // Reports are no data packets: every packet counted carries samples.
+    assert_eq!(rigid.wire.packets, rigid.haptic.sent);
+}
+
+#[test]
 fn impossible_lengths_are_refused_with_the_possible_ones() {
     let of = |seconds, traces| {
         run(RunSpec { seconds, traces, ..RunSpec::new(load("lan"), Scheme::Dpm) }).map(|_| ()).unwrap_err()

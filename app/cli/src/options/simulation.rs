@@ -24,14 +24,19 @@ pub struct SimArgs {
     /// Seed of all randomness [default: 1]
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
-    /// Haptic samples: synthetic [default], closed-loop, generator or trace:FILE; all but synthetic give an SNR of the displayed force
+    /// Haptic samples: synthetic (default), closed-loop, generator or trace:FILE; all but synthetic give an SNR of the displayed force
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// Sound of the teleoperator: BYTES@MS (header included), file:PATH.opus (looped) or none
     #[arg(long, value_name = "SOURCE", default_value = "160@20", allow_hyphen_values = true)]
     pub audio: String,
-    /// Pictures of the teleoperator: BYTES@MS (header included), file:PATH.h264[@MS] (looped, 40 ms a frame) or none
-    #[arg(long, value_name = "SOURCE", default_value = "2000@40", allow_hyphen_values = true)]
+    #[arg(
+        help = "Pictures of the teleoperator: BYTES@MS (header included), file:PATH.h264[@MS] (looped, 40 ms a frame) or none",
+        long,
+        value_name = "SOURCE",
+        default_value = "2000@40",
+        allow_hyphen_values = true
+    )]
     pub video: String,
     /// Write the report as JSON instead of a table; - for stdout. An array where there are several runs
     #[arg(long, value_name = "FILE")]
@@ -49,8 +54,11 @@ pub struct SimArgs {
     /// Runs of an experiment at a time [default: one on each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Read scheme, seed, fragment_size, [triggers] and [rivals] from a TOML file; options on the command line win
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        help = "Read scheme, seed, fragment_size, [triggers] and [rivals] from a TOML file; options on the command line win",
+        long,
+        value_name = "FILE"
+    )]
     pub config: Option<PathBuf>,
     /// Exit with code 3 if a medium breaks its limits
     #[arg(long)]

@@ -57,7 +57,7 @@ pub struct Key {
     pub window_ms: Option<(u64, u64)>,
 }
 
-/// How many runs an experiment has.
+/// How many runs an experiment has at most.
 pub(super) fn count(e: &Experiment) -> usize {
     let sharing = e.sharing.as_ref().map_or(1, |s| s.sessions.len() * s.share_kbps.len() * s.others.len());
     [e.networks.len(), e.schemes.len(), e.seeds.len(), e.hand_starts_ms.len()]

@@ -230,3 +230,6 @@ impl Experiment {
 fn read(path: &str) -> Result<String, ExperimentError> {
     std::fs::read_to_string(path).map_err(|e| ExperimentError::Unreadable { path: path.into(), reason: e.to_string() })
 }
+
+#[cfg(test)]
+mod tests;

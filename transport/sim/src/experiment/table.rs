@@ -196,8 +196,16 @@ mod tests {
         };
         assert_eq!(
             table.text(),
-            "                           99th\n                  percentile of\n                  haptic delay,\nR_cbr  scheme                ms\n\
-             0      dpm                23.55\n400    no-merge               -\n"
+            [
+                "                          99th",
+                "                 percentile of",
+                "                 haptic delay,",
+                "R_cbr  scheme               ms",
+                "0      dpm               23.55",
+                "400    no-merge              -",
+                "",
+            ]
+            .join("\n")
         );
         assert_eq!(
             table.markdown(),
