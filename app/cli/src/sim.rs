@@ -18,7 +18,7 @@ use serde::Serialize;
 use session::{Scheme, StationConfig};
 use sim::experiment::Experiment;
 use sim::source::{FrameSource, Source};
-use sim::{Details, Outcome, Reference, RunSpec};
+use sim::{Details, Outcome, Reference, RunSpec, SessionSpec};
 
 use crate::cost::spent;
 use crate::failure::Failure;
@@ -57,16 +57,17 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let mut reports = Vec::new();
     let mut broken = Vec::new();
     for run in runs {
-        let reported = run.run(force.as_ref())?;
-        let report = &reported.report;
-        if args.report.is_none() {
-            Voice::stdout().line(&row(report, reported.simulation.force_snr_db));
+        for reported in run.run(force.as_ref())? {
+            let report = &reported.report;
+            if args.report.is_none() {
+                Voice::stdout().line(&row(report, reported.simulation.force_snr_db));
+            }
+            let limits = output::broken_limits(report);
+            if !limits.is_empty() {
+                broken.push(format!("{} {}: {}", report.scenario, report.scheme, limits.join(", ")));
+            }
+            reports.push(reported);
         }
-        let limits = output::broken_limits(report);
-        if !limits.is_empty() {
-            broken.push(format!("{} {}: {}", report.scenario, report.scheme, limits.join(", ")));
-        }
-        reports.push(reported);
     }
     match (&args.report, reports.as_slice()) {
         (None, _) => {}
@@ -100,6 +101,8 @@ impl Force {
 /// One run.
 struct Run {
     spec: RunSpec,
+    /// Sessions that share the network with that of `spec`.
+    others: Vec<SessionSpec>,
     csv: Option<PathBuf>,
 }
 
@@ -121,19 +124,28 @@ fn runs(args: &SimArgs) -> Result<Vec<Run>, Failure> {
     for name in &args.scenarios {
         let scenario = network(name)?;
         for &scheme in schemes {
+            let mut sessions: Vec<SessionSpec> = scenario
+                .sessions
+                .iter()
+                .map(|timing| {
+                    let mut session = SessionSpec::new(scheme).timed(*timing);
+                    let (triggers, rivals, fragment_size) = (config.triggers, config.rivals, config.fragment_size);
+                    session.configure = Box::new(move |config| {
+                        (config.triggers, config.rivals, config.fragment_size) = (triggers, rivals, fragment_size);
+                    });
+                    SessionSpec { audio: audio.clone(), video: video.clone(), ..session }
+                })
+                .collect();
+            let others = sessions.split_off(1);
             let mut spec = RunSpec::new(scenario.clone(), scheme);
             spec.seed = args.seed.unwrap_or(config.seed);
             spec.seconds = args.seconds.unwrap_or(spec.seconds);
             spec.traces = args.csv.is_some();
             spec.check()?;
-            let (triggers, rivals, fragment_size) = (config.triggers, config.rivals, config.fragment_size);
-            spec.session.configure = Box::new(move |config| {
-                (config.triggers, config.rivals, config.fragment_size) = (triggers, rivals, fragment_size);
-            });
-            (spec.session.audio, spec.session.video) = (audio.clone(), video.clone());
+            spec.session = sessions.remove(0);
             let mut own = || folder(name, scheme, &mut taken);
             let csv = args.csv.as_ref().map(|dir| if several { dir.join(own()) } else { dir.clone() });
-            runs.push(Run { spec, csv });
+            runs.push(Run { spec, others, csv });
         }
     }
     Ok(runs)
@@ -172,21 +184,30 @@ struct Reported {
 }
 
 impl Run {
-    fn run(self, force: Option<&Force>) -> Result<Reported, Failure> {
+    /// A report for each session.
+    fn run(self, force: Option<&Force>) -> Result<Vec<Reported>, Failure> {
         let (begin, (cpu_before, _)) = (Instant::now(), spent());
-        let Outcome { mut report, details, traces, .. } = match force {
-            Some(force) => sim::run_with_snr(self.spec, &force.source, &force.reference)?,
-            None => sim::run(self.spec)?,
+        let several = !self.others.is_empty();
+        let outcomes = match force {
+            Some(force) if !several => vec![sim::run_with_snr(self.spec, &force.source, &force.reference)?],
+            _ => sim::run_together(self.spec, self.others)?,
         };
-        if let Some((dir, traces)) = self.csv.as_ref().zip(traces) {
-            traces.write_csv(dir)?;
-        }
         let (cpu, peak_rss_mib) = spent();
-        // Two servos; in virtual time none is ever late.
-        let servo = ServoReport { ticks: 2 * (report.seconds * 1e3).round() as u64, ..ServoReport::default() };
         let wall_s = begin.elapsed().as_secs_f64();
-        report.system = Some(System { wall_s, cpu_s: cpu - cpu_before, peak_rss_mib, servo });
-        Ok(Reported { report, simulation: details })
+        let mut reported = Vec::new();
+        for (n, Outcome { mut report, details, traces, .. }) in (1..).zip(outcomes) {
+            if several {
+                report.scenario += &format!("#{n}");
+            }
+            if let Some((dir, traces)) = self.csv.as_ref().zip(traces) {
+                traces.write_csv(&if several { dir.join(format!("session-{n}")) } else { dir.clone() })?;
+            }
+            // Two servos; in virtual time none is ever late.
+            let servo = ServoReport { ticks: 2 * (report.seconds * 1e3).round() as u64, ..ServoReport::default() };
+            report.system = Some(System { wall_s, cpu_s: cpu - cpu_before, peak_rss_mib, servo });
+            reported.push(Reported { report, simulation: details });
+        }
+        Ok(reported)
     }
 }
 

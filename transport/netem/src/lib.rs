@@ -16,4 +16,4 @@ pub use impair::{LossSpec, Probability, ReorderSpec};
 pub use link::{QueueLimit, RateStep};
 pub use network::{Counts, Delivery, DirectionSpec, HopSpec, MAX_INSIDE, Network};
 pub use rng::SplitMix64;
-pub use scenario::{Scenario, ScenarioError, direction_seed};
+pub use scenario::{Scenario, ScenarioError, SessionTiming, direction_seed};

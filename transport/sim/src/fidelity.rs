@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use media::{Force, HapticSample, Instant};
-use netem::{DirectionSpec, Scenario};
+use netem::{DirectionSpec, Scenario, SessionTiming};
 use proto::Scheme;
 
 use crate::error::SimError;
@@ -46,6 +46,7 @@ impl Reference {
             name: "ideal".into(),
             description: String::new(),
             warmup: media::Duration::ZERO,
+            sessions: vec![SessionTiming::default()],
             backward: DirectionSpec::default(),
             forward: DirectionSpec::default(),
         };

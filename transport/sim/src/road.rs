@@ -1,6 +1,9 @@
 //! One direction between all stations: its network and the bytes of the packets inside.
 
-use media::{DataSize, Instant};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use media::{DataSize, Duration, Instant};
 use netem::{Delivery, DirectionSpec, FlowStats, Network};
 use proto::wire::LOWER_HEADERS;
 
@@ -12,12 +15,19 @@ pub(crate) struct Road {
     network: Network,
     slab: Slab,
     next: Option<Delivery>,
+    /// How much later than out of the network packets of each session arrive.
+    access: Vec<Duration>,
+    /// Those that are on this last part of their way: when they arrive, an order among equals, number.
+    last_leg: BinaryHeap<Reverse<(Instant, u64, u64)>>,
+    legs: u64,
 }
 
 impl Road {
     /// A direction that starts at zero.
-    pub fn new(spec: &DirectionSpec, seed: u64) -> Self {
-        Road { network: Network::new(spec, Instant::ZERO, seed), slab: Slab::default(), next: None }
+    /// `access`: the delay of each session on top of the network's.
+    pub fn new(spec: &DirectionSpec, seed: u64, access: Vec<Duration>) -> Self {
+        let network = Network::new(spec, Instant::ZERO, seed);
+        Road { network, slab: Slab::default(), next: None, access, last_leg: BinaryHeap::new(), legs: 0 }
     }
 
     /// A packet leaves.
@@ -37,25 +47,47 @@ impl Road {
                 gone(owner);
             }
         }
-        if self.next.is_none() {
-            self.next = self.network.poll_delivery();
+        self.refill();
+    }
+
+    fn refill(&mut self) {
+        while self.next.is_none()
+            && let Some(delivery) = self.network.poll_delivery()
+        {
+            let access = self.access[self.slab.get(delivery.id).0.session];
+            if access.is_zero() {
+                self.next = Some(delivery);
+            } else {
+                self.legs += 1;
+                self.last_leg.push(Reverse((delivery.at + access, self.legs, delivery.id)));
+            }
         }
+    }
+
+    /// The next packet on its last leg comes before any that needs none.
+    fn leg_first(&self) -> Option<Instant> {
+        let at = self.last_leg.peek().map(|leg| leg.0.0)?;
+        self.next.is_none_or(|next| at < next.at).then_some(at)
     }
 
     /// When something happens next to a packet, if one is inside.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.network.poll_timeout()
+        let leg = self.last_leg.peek().map(|leg| leg.0.0);
+        self.network.poll_timeout().into_iter().chain(leg).min()
     }
 
     /// When the next packet that is already known to arrive does so.
     pub fn arrives_at(&self) -> Option<Instant> {
-        self.next.map(|d| d.at)
+        self.leg_first().or(self.next.map(|d| d.at))
     }
 
     /// The packet of [`Road::arrives_at`]: its number here. [`Road::finish`] gives it up.
     pub fn poll_arrival(&mut self) -> Option<u64> {
+        if self.leg_first().is_some() {
+            return self.last_leg.pop().map(|leg| leg.0.2);
+        }
         let arrived = self.next.take();
-        self.next = self.network.poll_delivery();
+        self.refill();
         arrived.map(|d| d.id)
     }
 

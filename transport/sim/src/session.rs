@@ -75,6 +75,8 @@ pub(crate) struct Session {
     /// Tick 0.
     start: Instant,
     next_tick: u64,
+    /// Nothing is handed in from here to there.
+    pause: Option<(Instant, Instant)>,
     /// The figures begin here, and the ticks end there.
     from: Instant,
     end: Instant,
@@ -119,6 +121,7 @@ impl Session {
             number,
             start,
             next_tick: 0,
+            pause: spec.pause.map(|(from, to)| (Instant::ZERO + from, Instant::ZERO + to)),
             from,
             end,
             scheme: spec.scheme.to_string(),
@@ -159,6 +162,9 @@ impl Session {
 
     /// A tick of a station: sound and picture of this instant, then the sample.
     pub fn tick(&mut self, now: Instant, side: Side, roads: &mut Roads) {
+        if self.pause.is_some_and(|(from, to)| from <= now && now < to) {
+            return;
+        }
         let tick = self.next_tick;
         let (mut driven, media) = self.driven(side, roads.from(side));
         for source in media {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use media::{Duration, Role};
-use netem::Scenario;
+use netem::{Scenario, SessionTiming};
 use proto::{Config, FrameOut, Scheme};
 
 use crate::error::SimError;
@@ -70,6 +70,10 @@ pub struct SessionSpec {
     pub scheme: Scheme,
     /// When its first tick is, counted from the start of the network. Default zero.
     pub start: Duration,
+    /// It hands in nothing from here to there, counted likewise. Default none.
+    pub pause: Option<(Duration, Duration)>,
+    /// One-way delay between its stations and the network, in each direction. Default zero.
+    pub access: Duration,
     /// Changes the configuration of each station before it starts; `scheme`, `control` (false) and `trace` (true) are
     /// set afterwards. Default: nothing.
     pub configure: Box<dyn Fn(&mut Config)>,
@@ -91,6 +95,8 @@ impl SessionSpec {
         SessionSpec {
             scheme,
             start: Duration::ZERO,
+            pause: None,
+            access: Duration::ZERO,
             configure: Box::new(|_| {}),
             op: Box::new(SyntheticServo::new(Role::Op)),
             top: Box::new(SyntheticServo::new(Role::Top)),
@@ -98,6 +104,12 @@ impl SessionSpec {
             video: Some(FrameSource::paper_video()),
             watch: None,
         }
+    }
+
+    /// The same at another time and place.
+    pub fn timed(self, timing: SessionTiming) -> Self {
+        let SessionTiming { start, pause, access } = timing;
+        SessionSpec { start, pause, access, ..self }
     }
 
     /// The configuration of the station with this role.

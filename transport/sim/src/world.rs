@@ -4,7 +4,7 @@
 //! Stations send at their ticks alone, so between two ticks the networks run ahead undisturbed, and what arrives is
 //! handed over afterwards, each packet at its own instant.
 
-use media::{Channel, Instant};
+use media::{Channel, Duration, Instant};
 use netem::direction_seed;
 
 use crate::outcome::{Flows, Outcome};
@@ -38,15 +38,17 @@ impl World {
     pub fn new(spec: RunSpec, others: Vec<SessionSpec>, ticks: u64) -> Self {
         let RunSpec { scenario, seed, traces, session, .. } = spec;
         let end = Instant::from_millis(ticks);
-        let road = |channel| Road::new(scenario.direction(channel), direction_seed(seed, channel));
+        let sessions: Vec<SessionSpec> = std::iter::once(session).chain(others).collect();
+        let access: Vec<Duration> = sessions.iter().map(|s| s.access).collect();
+        let road = |channel| Road::new(scenario.direction(channel), direction_seed(seed, channel), access.clone());
         World {
             common: Common { scenario: scenario.name.clone(), seed, seconds: ticks as f64 / 1e3 },
             roads: Roads { backward: road(Channel::Backward), forward: road(Channel::Forward) },
             from: (Instant::ZERO + scenario.warmup).min(end),
             end,
             now: Instant::ZERO,
-            sessions: std::iter::once(session)
-                .chain(others)
+            sessions: sessions
+                .into_iter()
                 .enumerate()
                 .map(|(number, session)| Session::new(number, session, &scenario, seed, traces, end))
                 .collect(),

@@ -6,7 +6,7 @@ use std::fs;
 use std::rc::Rc;
 
 use media::{Bitrate, Duration, Force, HapticSample, Instant, Position};
-use netem::{DirectionSpec, HopSpec, LossSpec, Probability, QueueLimit, ReorderSpec, Scenario};
+use netem::{DirectionSpec, HopSpec, LossSpec, Probability, QueueLimit, ReorderSpec, Scenario, SessionTiming};
 use proto::Scheme;
 use proto::report::{Clock, MediumReport, Report, SCHEMA};
 use telehaptic_sim::source::{Servo, sample_of};
@@ -367,4 +367,27 @@ fn traces_that_cannot_be_written_name_the_place() {
     let error = traces.write_csv(&file).unwrap_err();
     assert!(matches!(error, SimError::Write { .. }) && !error.is_usage());
     assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
+}
+
+/// The sessions of a scenario: one begins later, one pauses, one is further away; each is judged by itself.
+#[test]
+fn sessions_begin_pause_and_stand_where_their_scenario_says() {
+    let ms = Duration::from_millis;
+    let timing = |start, pause, access| SessionTiming { start, pause, access };
+    let timings = [
+        timing(Duration::ZERO, None, Duration::ZERO),
+        timing(ms(2_000), None, ms(15)),
+        timing(Duration::ZERO, Some((ms(3_000), ms(5_000))), Duration::ZERO),
+    ];
+    let mut spec = spec(load("lan"), Scheme::Dpm, 8.0);
+    spec.session = SessionSpec::new(Scheme::Dpm).timed(timings[0]);
+    let others = timings[1..].iter().map(|t| SessionSpec::new(Scheme::Dpm).timed(*t)).collect();
+    let reports: Vec<Report> = run_together(spec, others).unwrap().into_iter().map(|o| o.report).collect();
+    for (report, sent) in reports.iter().zip([8_000, 6_000, 6_000]) {
+        let (backward, forward) = (&report.channels.backward.haptic, &report.channels.forward.haptic);
+        assert_eq!((backward.sent, forward.sent, backward.lost, forward.lost), (sent, sent, 0, 0));
+    }
+    let mean = |r: &Report| r.channels.backward.haptic.delay_ms.unwrap().mean;
+    let further = mean(&reports[1]) - mean(&reports[0]);
+    assert!((14.5..15.5).contains(&further), "{further}");
 }

@@ -48,10 +48,23 @@ pub struct Scenario {
     pub description: String,
     /// The first part of a run, which its figures leave out.
     pub warmup: Duration,
+    /// The telehaptic sessions that share the network: a simulation runs them all, a live emulator carries one. At least one.
+    pub sessions: Vec<SessionTiming>,
     /// TOP to OP.
     pub backward: DirectionSpec,
     /// OP to TOP.
     pub forward: DirectionSpec,
+}
+
+/// When a session is on, and how far its stations are from the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionTiming {
+    /// Its first tick, counted from the start of the network.
+    pub start: Duration,
+    /// It hands in nothing from here to there, counted likewise.
+    pub pause: Option<(Duration, Duration)>,
+    /// One-way delay between its stations and the network, in each direction on top of the network's own.
+    pub access: Duration,
 }
 
 /// Why a scenario could not be loaded. Each is one line that says what to do.

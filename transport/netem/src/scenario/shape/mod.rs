@@ -4,7 +4,7 @@
 use media::{Bitrate, Duration};
 use serde::Deserialize;
 
-use super::{Scenario, ScenarioError};
+use super::{Scenario, ScenarioError, SessionTiming};
 use crate::cross::CrossSpec;
 use crate::impair::{LossSpec, Probability, ReorderSpec};
 use crate::link::{QueueLimit, RateStep};
@@ -32,6 +32,9 @@ const MAX_MOMENT_MS: u64 = 86_400_000;
 /// Most changes of one rate.
 const MAX_STEPS: usize = 1000;
 
+/// Most sessions of one network.
+const MAX_SESSIONS: usize = 16;
+
 /// Reads the scenario `name` from the contents of `file`.
 pub(super) fn parse(text: &str, file: &str, name: &str) -> Result<Scenario, ScenarioError> {
     let shape: FileShape = toml::from_str(text).map_err(|e| {
@@ -46,6 +49,7 @@ pub(super) fn parse(text: &str, file: &str, name: &str) -> Result<Scenario, Scen
         name: name.into(),
         description: shape.description,
         warmup: Duration::from_millis(shape.warmup_ms),
+        sessions: shape.sessions,
         backward,
         forward,
     })
@@ -54,6 +58,7 @@ pub(super) fn parse(text: &str, file: &str, name: &str) -> Result<Scenario, Scen
 struct FileShape {
     description: String,
     warmup_ms: u64,
+    sessions: Vec<SessionTiming>,
     directions: Directions,
 }
 
@@ -70,6 +75,8 @@ impl<'de> Deserialize<'de> for FileShape {
             description: String,
             #[serde(default)]
             warmup_ms: u64,
+            #[serde(default)]
+            sessions: Vec<SessionTiming>,
             both: Option<DirectionSpec>,
             backward: Option<DirectionSpec>,
             forward: Option<DirectionSpec>,
@@ -83,7 +90,47 @@ impl<'de> Deserialize<'de> for FileShape {
                 return Err(serde::de::Error::custom(what));
             }
         };
-        Ok(FileShape { description: raw.description, warmup_ms: raw.warmup_ms, directions })
+        if raw.sessions.len() > MAX_SESSIONS {
+            let what = format!("a scenario has 1 to {MAX_SESSIONS} sessions, not {}", raw.sessions.len());
+            return Err(serde::de::Error::custom(what));
+        }
+        let sessions = if raw.sessions.is_empty() { vec![SessionTiming::default()] } else { raw.sessions };
+        Ok(FileShape { description: raw.description, warmup_ms: raw.warmup_ms, sessions, directions })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSession {
+    #[serde(default)]
+    start_ms: u64,
+    pause_ms: Option<[u64; 2]>,
+    #[serde(default)]
+    access_us: u64,
+}
+
+impl TryFrom<RawSession> for SessionTiming {
+    type Error = String;
+    fn try_from(raw: RawSession) -> Result<Self, String> {
+        let moment = |name: &str, ms: u64| match ms {
+            0..=MAX_MOMENT_MS => Ok(Duration::from_millis(ms)),
+            _ => Err(format!("{name} = {ms} is out of range: use 0 to {MAX_MOMENT_MS}")),
+        };
+        if raw.access_us > MAX_DELAY_US {
+            return Err(format!("access_us = {} is out of range: use 0 to {MAX_DELAY_US}", raw.access_us));
+        }
+        let pause = match raw.pause_ms {
+            Some([from, to]) if from >= to => {
+                return Err(format!("pause_ms = [{from}, {to}] must end after it begins"));
+            }
+            Some([from, to]) => Some((moment("pause_ms", from)?, moment("pause_ms", to)?)),
+            None => None,
+        };
+        Ok(SessionTiming {
+            start: moment("start_ms", raw.start_ms)?,
+            pause,
+            access: Duration::from_micros(raw.access_us),
+        })
     }
 }
 
@@ -257,7 +304,8 @@ read_as!(
     Micros: u64,
     LossSpec: RawLoss,
     ReorderSpec: RawReorder,
-    RateStep: RawRateStep
+    RateStep: RawRateStep,
+    SessionTiming: RawSession
 );
 
 #[cfg(test)]
@@ -269,7 +317,7 @@ mod tests {
 
     const GOOD: &str = r#"description = "Two hops."
 warmup_ms = 20
-
+sessions = [{}, { start_ms = 30, pause_ms = [40, 50], access_us = 60 }]
 [backward]
 bottleneck = 1
 hops = [
@@ -289,6 +337,9 @@ hops = [{ propagation_us = 1 }]
     fn every_field_means_what_it_says() {
         let s = parse(GOOD, "f", "n").unwrap();
         assert_eq!((s.name.as_str(), s.warmup, s.forward.hops.len()), ("n", Duration::from_millis(20), 1));
+        let ms = Duration::from_millis;
+        let second = SessionTiming { start: ms(30), pause: Some((ms(40), ms(50))), access: Duration::from_micros(60) };
+        assert_eq!(s.sessions, [SessionTiming::default(), second]);
         let p = |p| Probability::new(p).unwrap();
         let step = |ms, kbps| RateStep { at: Duration::from_millis(ms), rate: Bitrate::from_kbps(kbps) };
         assert_eq!(
@@ -313,6 +364,10 @@ hops = [{ propagation_us = 1 }]
         for (old, new, line, word) in [
             ("warmup_ms = 20", "warmup_ms = twenty", 2, "'warmup_ms = twenty'"),
             ("warmup_ms = 20", "warmup = 20", 2, "unknown field `warmup`"),
+            ("pause_ms = [40, 50]", "pause_ms = [50, 50]", 3, "must end after it begins"),
+            ("start_ms = 30", "start_ms = 86_400_001", 3, "use 0 to 86400000"),
+            ("access_us = 60", "access_us = 60_000_001", 3, "use 0 to 60000000"),
+            ("access_us = 60", "acess_us = 60", 3, "unknown field `acess_us`"),
             ("bottleneck = 1", "bottleneck = 2", 4, "names no hop"),
             ("0.1", "1.1", 8, "between 0.0 and 1.0"),
             ("rate_kbps = 1000", "rate_kbps = 0", 8, "a rate lies between"),
