@@ -162,17 +162,19 @@ impl Session {
 
     /// A tick of a station: sound and picture of this instant, then the sample.
     pub fn tick(&mut self, now: Instant, side: Side, roads: &mut Roads) {
-        if self.pause.is_some_and(|(from, to)| from <= now && now < to) {
-            return;
-        }
+        let paused = self.pause.is_some_and(|(from, to)| from <= now && now < to);
         let tick = self.next_tick;
         let (mut driven, media) = self.driven(side, roads.from(side));
         for source in media {
             let medium = source.medium();
-            if let Some(frame) = source.frame(tick) {
+            // Frames of a pause are gone, not late.
+            if let Some(frame) = source.frame(tick).filter(|_| !paused) {
                 let frame = FrameIn { payload: frame.payload, key: frame.key, captured_at: now };
                 driven.input(now, if medium == Medium::Video { Input::Video(frame) } else { Input::Audio(frame) });
             }
+        }
+        if paused {
+            return;
         }
         let sample = driven.around.servo.tick(tick);
         driven.input(now, Input::Haptic { tick, sample });

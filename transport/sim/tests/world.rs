@@ -387,6 +387,9 @@ fn sessions_begin_pause_and_stand_where_their_scenario_says() {
         let (backward, forward) = (&report.channels.backward.haptic, &report.channels.forward.haptic);
         assert_eq!((backward.sent, forward.sent, backward.lost, forward.lost), (sent, sent, 0, 0));
     }
+    // Frames of the pause do not come afterwards.
+    let video = reports[2].channels.backward.video.as_ref().unwrap();
+    assert!(video.sent <= 150 && video.delay_ms.unwrap().p99 < 60.0, "{video:?}");
     let mean = |r: &Report| r.channels.backward.haptic.delay_ms.unwrap().mean;
     let further = mean(&reports[1]) - mean(&reports[0]);
     assert!((14.5..15.5).contains(&further), "{further}");
