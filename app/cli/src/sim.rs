@@ -93,6 +93,19 @@ impl Force {
             Source::parse(args.source.as_deref().unwrap_or("synthetic")).map_err(|e| Failure::Usage(e.to_string()))?;
         // All runs of a command have one seed and one length.
         let Some(spec) = runs.first().map(|run| &run.spec).filter(|_| source.has_forces()) else { return Ok(None) };
+        if let Some(run) = runs.iter().find(|run| !run.others.is_empty()) {
+            return Err(Failure::Usage(format!(
+                "--source {source} wants a scenario with one session, and {} has {}: leave --source out",
+                run.spec.scenario.name,
+                run.others.len() + 1
+            )));
+        }
+        if !sim::TRACED_SECONDS.contains(&spec.seconds) {
+            return Err(Failure::Usage(format!(
+                "--source {source} keeps every force: give --seconds of at most {}",
+                sim::TRACED_SECONDS.end()
+            )));
+        }
         let reference = Reference::new(&source, spec.seed, spec.seconds)?;
         Ok(Some(Force { source, reference }))
     }

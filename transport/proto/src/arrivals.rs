@@ -83,7 +83,7 @@ impl Arrivals {
         let expected = if self.paced { newest + elapsed } else { newest };
         let delta = i64::from(low.wrapping_sub(expected as u16) as i16);
         let first = expected.saturating_add_signed(delta);
-        if self.paced && (delta.unsigned_abs() > PLAUSIBLE || delta > AHEAD) {
+        if delta.unsigned_abs() > PLAUSIBLE || self.paced && delta > AHEAD {
             self.implausible += 1;
             if self.implausible < RESYNC_AFTER {
                 return Arrival::Implausible;
@@ -92,10 +92,17 @@ impl Arrivals {
             self.begin(now, first, count);
             return Arrival::Restarted { first, lost };
         }
-        self.implausible = 0;
         if first < self.judged {
-            return Arrival::TooLate;
+            // Where numbers do not follow the clock, one stray number may have led us too far ahead.
+            self.implausible += u32::from(!self.paced);
+            if self.implausible < RESYNC_AFTER {
+                return Arrival::TooLate;
+            }
+            let lost = self.reset(first, self.paced);
+            self.begin(now, first, count);
+            return Arrival::Restarted { first, lost };
         }
+        self.implausible = 0;
         if (first..first + count).any(|n| n <= newest && self.is_seen(n)) {
             return Arrival::Duplicate;
         }

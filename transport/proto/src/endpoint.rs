@@ -128,7 +128,8 @@ impl Endpoint {
         if !std::mem::take(&mut self.report_due) {
             return None;
         }
-        let header = ControlHeader { sent_at: now.as_nanos(), ..ControlHeader::default() };
+        let unsent = self.sender.unsent();
+        let header = ControlHeader { sent_at: now.as_nanos(), unsent, ..ControlHeader::default() };
         Message::Statistics(self.receiver.statistics()).emit(&header, buf);
         self.sender.on_control_sent(buf.len() as u64 + LOWER_HEADERS);
         Some(Transmit { to: Default::default(), data: None })
@@ -182,7 +183,10 @@ impl Endpoint {
         };
         if !self.config.control {
             return match message {
-                Message::Statistics(_) => self.on_message(now, message),
+                Message::Statistics(_) => {
+                    self.receiver.on_unsent(header.unsent);
+                    self.on_message(now, message);
+                }
                 _ => self.receiver.on_garbage(),
             };
         }
@@ -225,10 +229,14 @@ impl Endpoint {
                     self.events.push_back(Event::KeyFrameRequested);
                 }
             }
-            Message::Scheme(scheme) => {
+            // Chosen at both ends at once: the teleoperator's choice stands, which is on its way to the operator.
+            Message::Scheme(_) if self.config.role == media::Role::Top && self.link.says_scheme() => {}
+            // A repetition must not begin anew.
+            Message::Scheme(scheme) if scheme != self.sender.scheme() => {
                 self.use_scheme(scheme);
                 self.events.push_back(Event::SchemeChanged(scheme));
             }
+            Message::Scheme(_) => {}
             Message::Statistics(statistics) => self.sender.on_peer_statistics(statistics),
             Message::EmergencyStop(on) => self.events.push_back(Event::EmergencyStop(on)),
             Message::Goodbye => self.events.push_back(Event::Goodbye),

@@ -259,6 +259,11 @@ impl Link {
         self.acknowledge = false;
     }
 
+    /// A scheme chosen here waits for its acknowledgement.
+    pub fn says_scheme(&self) -> bool {
+        self.pending[1].is_some()
+    }
+
     /// The scheme that a hello tells from now on.
     pub fn set_scheme(&mut self, scheme: Scheme) {
         self.hello.scheme = scheme;

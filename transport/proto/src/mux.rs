@@ -234,9 +234,10 @@ impl Mux {
         dropped
     }
 
-    /// Bytes of audio and video in the packet that waits.
+    /// Bytes of audio and video that would leave in a packet with the next fragment.
     pub fn waiting(&self) -> usize {
-        self.open.audio.len() + self.open.video.len()
+        let next = self.room.min(self.audio.bytes.len() + self.video.bytes.len());
+        self.open.audio.len() + self.open.video.len() + next
     }
 
     /// Bytes of audio waiting.

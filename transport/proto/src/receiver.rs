@@ -231,7 +231,7 @@ impl Receiver {
         self.counters.packets += 1;
         self.counters.wire_bytes += bytes.len() as u64 + LOWER_HEADERS;
         let first = if self.skipping { self.unwrap_index(now, header.index) } else { number };
-        if self.newest.is_none() {
+        if self.newest.is_none() && !self.skipping {
             // Ticks between the hello and the first packet leave no gap, so nothing is to be taken back for them.
             let before = first.saturating_sub(self.first_expected);
             let known = before.min(self.unsent.1);
@@ -301,7 +301,7 @@ impl Receiver {
 
     /// Skipping schemes: the full tick nearest to the one expected.
     fn unwrap_index(&self, now: Instant, low: u16) -> u64 {
-        let near = self.expected_tick(now).unwrap_or(u64::from(low));
+        let near = self.expected_tick(now).unwrap_or(self.first_expected.min(ABSURD_TICK));
         near.saturating_add_signed(i64::from(low.wrapping_sub(near as u16) as i16))
     }
 

@@ -1,9 +1,11 @@
 //! Constants of the schemes that DPM is compared with. The literature gives few of them; the defaults are those most
-//! favourable to each scheme on a grid that `docs/evaluation.md` publishes.
+//! favourable to each scheme on a grid that `docs/evaluation.md` publishes, with two exceptions: the deadband is the
+//! literature's, and one bad report is not yet persistent loss.
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::TriggerConfig;
+use crate::config::{MAX_MERGE, TriggerConfig};
+use crate::scheme::Scheme;
 
 /// Constants of all schemes but DPM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,22 +26,24 @@ pub struct RivalConfig {
     pub floor_velocity: f32,
     /// Deadband schemes: a position that differs by more than this is sent, m. Default 0.0005.
     pub floor_position: f32,
-    /// Schemes that skip: the longest run of ticks without a sample, ms. Default 20: the watchdogs at both stations let go of
-    /// the hand soon after.
+    /// Schemes that skip: the longest run of ticks without a sample, ms. Default 6: the receiver makes up no more samples than
+    /// that, and with the watchdog's 34 ms force is zero 50 ms after the last real one.
     pub max_gap_ms: u64,
-    /// Schemes that skip: audio and video wait so many ticks for a sample to ride with, 1 to 8. Default 4.
+    /// `weber`, `opportunistic`: audio and video wait so many ticks for a sample to ride with, 1 to 8. Default 8.
     pub media_wait: u8,
+    /// The same of `weber-first-order`, `etp` and `visual-haptic`, which send more evenly. Default 4.
+    pub even_media_wait: u8,
     /// `opportunistic`: the deadband at full congestion. Default 0.5.
     pub deadband_max: f64,
     /// `opportunistic`: so much delay above the least one is full congestion, ms. Default 3.
     pub congested_ms: f64,
-    /// `etp`: the gap widens while the round trip is so much above the least one, ms. Default 4.
+    /// `etp`: the gap widens while the round trip is so much above the least one, ms. Default 2.
     pub etp_high_ms: f64,
-    /// `etp`: the gap narrows while it is less than this above it, ms. Default 2.
+    /// `etp`: the gap narrows while it is less than this above it, ms. Default 1.
     pub etp_low_ms: f64,
-    /// `etp`: ticks between two changes of the gap, ms. Default 30.
+    /// `etp`: ticks between two changes of the gap, ms. Default 120.
     pub etp_pause_ms: u64,
-    /// `etp`: the widest gap, ticks. Default 8.
+    /// `etp`: the widest gap, ticks. Default 6, `max_gap_ms`.
     pub etp_max_gap: u8,
     /// `loss-merge`: a report with more loss than this is bad, percent. Default 0.1.
     pub loss_percent: f64,
@@ -47,7 +51,7 @@ pub struct RivalConfig {
     pub loss_reports: u32,
     /// `loss-merge`: good reports in succession that lower k. Default 60.
     pub clear_reports: u32,
-    /// `visual-haptic`: the constant bit rate, kbit/s, headers of all layers included. Default 620.
+    /// `visual-haptic`: the constant bit rate, kbit/s, headers of all layers included. Default 660.
     pub visual_haptic_kbps: f64,
 }
 
@@ -67,23 +71,33 @@ impl Default for RivalConfig {
             floor_force: 0.01,
             floor_velocity: 0.005,
             floor_position: 0.000_5,
-            max_gap_ms: 20,
-            media_wait: 4,
+            max_gap_ms: 6,
+            media_wait: 8,
+            even_media_wait: 4,
             deadband_max: 0.5,
             congested_ms: 3.0,
-            etp_high_ms: 4.0,
-            etp_low_ms: 2.0,
-            etp_pause_ms: 30,
-            etp_max_gap: 8,
+            etp_high_ms: 2.0,
+            etp_low_ms: 1.0,
+            etp_pause_ms: 120,
+            etp_max_gap: 6,
             loss_percent: 0.1,
             loss_reports: 2,
             clear_reports: 60,
-            visual_haptic_kbps: 620.0,
+            visual_haptic_kbps: 660.0,
         }
     }
 }
 
 impl RivalConfig {
+    /// How many ticks audio and video wait for a sample under `scheme`.
+    pub(crate) fn wait(&self, scheme: Scheme) -> u8 {
+        let wait = match scheme {
+            Scheme::WeberFirstOrder | Scheme::Etp | Scheme::VisualHaptic => self.even_media_wait,
+            _ => self.media_wait,
+        };
+        wait.clamp(1, MAX_MERGE)
+    }
+
     /// Every number with the range that makes sense: name, value, least, largest.
     pub fn ranges(&self) -> Vec<(&'static str, f64, f64, f64)> {
         vec![
@@ -92,8 +106,9 @@ impl RivalConfig {
             ("floor_force", f64::from(self.floor_force), 0.0, 10.0),
             ("floor_velocity", f64::from(self.floor_velocity), 0.0, 10.0),
             ("floor_position", f64::from(self.floor_position), 0.0, 1.0),
-            ("max_gap_ms", self.max_gap_ms as f64, 1.0, 25.0),
-            ("media_wait", f64::from(self.media_wait), 1.0, f64::from(crate::MAX_MERGE)),
+            ("max_gap_ms", self.max_gap_ms as f64, 1.0, 8.0),
+            ("media_wait", f64::from(self.media_wait), 1.0, f64::from(MAX_MERGE)),
+            ("even_media_wait", f64::from(self.even_media_wait), 1.0, f64::from(MAX_MERGE)),
             ("deadband_max", self.deadband_max, self.deadband, 1.0),
             ("congested_ms", self.congested_ms, 0.1, 1_000.0),
             ("etp_high_ms", self.etp_high_ms, self.etp_low_ms, 1_000.0),

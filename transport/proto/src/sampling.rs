@@ -1,17 +1,18 @@
 //! Which samples a scheme sends: all of them, or those that its deadband or its gap lets through.
 
-use media::HapticSample;
+use media::{HapticSample, SampleKind};
 
 use crate::config::Scheme;
 use crate::reconstruct::Reconstruction;
 use crate::rivals::RivalConfig;
+use crate::wire::{HEADER, LOWER_HEADERS, MEDIA_HEADER, SKIP_HEADER};
 
 /// Weight of a new delay in the averages.
 const WEIGHT: f64 = 0.05;
 /// Units of a notification in a millisecond.
 const UNITS: f64 = 100.0;
-/// What a packet of one sample costs on the wire beside its media, bytes: lower headers, header, skip header, force.
-const PACKET_BYTES: f64 = 54.0 + 13.0 + 3.0 + 12.0;
+/// The least delay is sought over so many ms, and as many before.
+const LEAST_OVER_MS: u64 = 5_000;
 /// Largest credit of a constant bit rate: what so many ticks bring.
 const CREDIT_TICKS: f64 = 4.0;
 
@@ -20,6 +21,7 @@ const CREDIT_TICKS: f64 = 4.0;
 pub struct Sampler {
     scheme: Scheme,
     config: RivalConfig,
+    kind: SampleKind,
     /// What the receiver shows.
     shown: Reconstruction,
     /// Delay, or round trip, against its least value, 10 us.
@@ -27,33 +29,44 @@ pub struct Sampler {
     /// `etp`: ticks from one sample to the next, and when that changed last.
     gap: u8,
     changed_at: u64,
-    /// `visual-haptic`: bytes that the rate allows now.
+    /// `visual-haptic`: bytes that the rate allows now, and what headers and a sample take of them.
     credit: f64,
+    header_bytes: f64,
+    sample_bytes: f64,
 }
 
-/// How far an average is above the least value seen.
+/// How far an average is above the least value of the last five to ten seconds: clocks drift, routes change.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excess {
     average: Option<f64>,
     least: f64,
+    /// The least value of the five seconds before those that began at this tick.
+    before: f64,
+    since: u64,
 }
 
 impl Excess {
-    fn add(&mut self, value: i64) {
+    fn add(&mut self, tick: u64, value: i64) {
         let value = value as f64;
         let average = self.average.map_or(value, |a| a + WEIGHT * (value - a));
-        self.least = if self.average.is_some() { self.least.min(value) } else { value };
+        if self.average.is_none() {
+            (self.least, self.before, self.since) = (value, value, tick);
+        } else if tick >= self.since + LEAST_OVER_MS {
+            (self.least, self.before, self.since) = (value, self.least, tick);
+        }
+        self.least = self.least.min(value);
         self.average = Some(average);
     }
 
     fn ms(self) -> f64 {
-        self.average.map_or(0.0, |a| (a - self.least) / UNITS)
+        self.average.map_or(0.0, |a| (a - self.least.min(self.before)) / UNITS)
     }
 }
 
 impl Sampler {
     /// A sampler that has sent nothing yet.
-    pub fn new(scheme: Scheme, config: RivalConfig) -> Self {
+    pub fn new(scheme: Scheme, config: RivalConfig, kind: SampleKind) -> Self {
+        let header = if kind == SampleKind::Force { MEDIA_HEADER } else { HEADER };
         Sampler {
             scheme,
             config,
@@ -62,18 +75,21 @@ impl Sampler {
             gap: 1,
             changed_at: 0,
             credit: 0.0,
+            header_bytes: (LOWER_HEADERS as usize + header + SKIP_HEADER) as f64,
+            sample_bytes: kind.size() as f64,
+            kind,
         }
     }
 
     /// Forgets what was measured: the peer or the route is another.
     pub fn reset(&mut self) {
-        *self = Sampler::new(self.scheme, self.config);
+        *self = Sampler::new(self.scheme, self.config, self.kind);
     }
 
-    /// The peer measured `transit` for one of our packets, and so the network's round trip (both 10 us, any constant offset
+    /// The peer measured `transit` for the packet that left at tick `sent_at`, and so the network's round trip (both 10 us, any constant offset
     /// in the former).
-    pub fn on_notification(&mut self, transit: i64, round_trip: i64) {
-        self.delay.add(if self.scheme == Scheme::Etp { round_trip } else { transit });
+    pub fn on_notification(&mut self, sent_at: u64, transit: i64, round_trip: i64) {
+        self.delay.add(sent_at, if self.scheme == Scheme::Etp { round_trip } else { transit });
     }
 
     /// Is the sample of `tick` to be sent? `waiting` bytes of audio and video would leave with it.
@@ -92,7 +108,7 @@ impl Sampler {
             Scheme::VisualHaptic => {
                 let rate = self.config.visual_haptic_kbps / 8.0;
                 self.credit = (self.credit + rate).min(CREDIT_TICKS * rate);
-                let cost = PACKET_BYTES + waiting as f64;
+                let cost = self.header_bytes + self.sample_bytes + waiting as f64;
                 let keep = overdue || self.credit >= cost && self.differs(tick, sample, self.config.deadband);
                 self.credit -= if keep { cost } else { 0.0 };
                 keep
@@ -112,7 +128,7 @@ impl Sampler {
 
     /// A packet of media alone, of so many bytes, left without a sample.
     pub fn on_media_packet(&mut self, bytes: usize) {
-        self.credit -= PACKET_BYTES + bytes as f64;
+        self.credit -= self.header_bytes + bytes as f64;
     }
 
     fn adapt_gap(&mut self, tick: u64) {
@@ -165,48 +181,52 @@ mod tests {
     #[test]
     fn schemes_without_a_deadband_send_everything() {
         for scheme in Scheme::all().filter(|s| !s.skips()) {
-            let mut s = Sampler::new(scheme, RivalConfig::default());
+            let mut s = Sampler::new(scheme, RivalConfig::default(), SampleKind::Force);
             assert_eq!(kept(&mut s, 0..50, |_| 1.0).len(), 50, "{scheme}");
         }
     }
 
     #[test]
     fn weber_sends_changes_of_a_tenth_and_a_sign_of_life() {
-        let mut s = Sampler::new(Scheme::Weber, RivalConfig::default());
-        assert_eq!(kept(&mut s, 0..50, |_| 1.0), [0, 20, 40]);
-        assert_eq!(kept(&mut s, 50..53, |t| if t == 50 { 1.09 } else { 1.11 }), [51]);
+        let mut s = Sampler::new(Scheme::Weber, RivalConfig::default(), SampleKind::Force);
+        assert_eq!(kept(&mut s, 0..15, |_| 1.0), [0, 6, 12]);
+        assert_eq!(kept(&mut s, 15..18, |t| if t == 15 { 1.09 } else { 1.11 }), [16]);
         // Around zero the floor counts.
-        let mut s = Sampler::new(Scheme::Weber, RivalConfig::default());
+        let mut s = Sampler::new(Scheme::Weber, RivalConfig::default(), SampleKind::Force);
         assert_eq!(kept(&mut s, 0..4, |t| 0.009 * (t % 2) as f32), [0]);
     }
 
     #[test]
     fn first_order_sends_bends_not_slopes() {
         let slope = |t: u64| 1.0 + 0.05 * t as f32;
-        let mut hold = Sampler::new(Scheme::Weber, RivalConfig::default());
-        let mut line = Sampler::new(Scheme::WeberFirstOrder, RivalConfig::default());
-        assert!(kept(&mut hold, 0..60, slope).len() > 3 * kept(&mut line, 0..60, slope).len());
+        let mut hold = Sampler::new(Scheme::Weber, RivalConfig::default(), SampleKind::Force);
+        let mut line = Sampler::new(Scheme::WeberFirstOrder, RivalConfig::default(), SampleKind::Force);
+        let (hold, line) = (kept(&mut hold, 0..60, slope).len(), kept(&mut line, 0..60, slope).len());
+        assert!(hold > line, "{hold} {line}");
     }
 
     #[test]
     fn the_opportunistic_deadband_grows_with_the_delay() {
         let wiggle = |t: u64| 1.0 + 0.2 * (t % 2) as f32;
-        let mut s = Sampler::new(Scheme::Opportunistic, RivalConfig::default());
-        s.on_notification(1_700, 0);
+        let mut s = Sampler::new(Scheme::Opportunistic, RivalConfig::default(), SampleKind::Force);
+        s.on_notification(0, 1_700, 0);
         assert_eq!(kept(&mut s, 0..10, wiggle).len(), 10);
-        (0..200).for_each(|_| s.on_notification(2_700, 0));
-        assert!(kept(&mut s, 10..20, wiggle).len() <= 1);
+        (0..200).for_each(|t| s.on_notification(t, 2_700, 0));
+        assert!(kept(&mut s, 10..20, wiggle).len() <= 2);
+        // What lasts for long is the route, not congestion.
+        (0..12_000).for_each(|t| s.on_notification(t, 2_700, 0));
+        assert_eq!(kept(&mut s, 20..30, wiggle).len(), 10);
     }
 
     #[test]
     fn etp_widens_its_gap_by_the_round_trip_and_comes_back() {
-        let mut s = Sampler::new(Scheme::Etp, RivalConfig::default());
-        s.on_notification(0, 3_400);
+        let mut s = Sampler::new(Scheme::Etp, RivalConfig::default(), SampleKind::Force);
+        s.on_notification(0, 0, 3_400);
         assert_eq!(kept(&mut s, 0..100, |_| 1.0).len(), 100);
-        (0..200).for_each(|_| s.on_notification(0, 5_000));
+        (0..200).for_each(|t| s.on_notification(t, 0, 5_000));
         kept(&mut s, 100..1_000, |_| 1.0);
-        assert_eq!(kept(&mut s, 1_000..1_080, |_| 1.0).len(), 10);
-        (0..200).for_each(|_| s.on_notification(0, 3_400));
+        assert_eq!(kept(&mut s, 1_000..1_060, |_| 1.0).len(), 10);
+        (0..200).for_each(|t| s.on_notification(t, 0, 3_400));
         kept(&mut s, 1_080..2_000, |_| 1.0);
         assert_eq!(kept(&mut s, 2_000..2_080, |_| 1.0).len(), 80);
     }
@@ -214,9 +234,9 @@ mod tests {
     #[test]
     fn visual_haptic_keeps_its_rate() {
         let config = RivalConfig { max_gap_ms: u64::MAX, visual_haptic_kbps: 400.0, ..RivalConfig::default() };
-        let mut s = Sampler::new(Scheme::VisualHaptic, config);
+        let mut s = Sampler::new(Scheme::VisualHaptic, config, SampleKind::Force);
         let n = kept(&mut s, 0..10_000, |t| (t % 2) as f32).len() as f64;
-        let kbps = n * PACKET_BYTES * 8.0 / 10_000.0;
+        let kbps = n * 82.0 * 8.0 / 10_000.0;
         assert!((395.0..=401.0).contains(&kbps), "{kbps}");
     }
 }

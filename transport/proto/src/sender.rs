@@ -5,7 +5,7 @@ use media::{Duration, HapticSample, Instant, Medium, SampleKind};
 use crate::api::{Event, FrameIn, KCause, SentPacket, TraceEvent};
 use crate::clock::UNIT_NS;
 use crate::clock::{self, Noticed, OffsetEstimator, SentLog};
-use crate::config::{Config, MAX_MERGE, RivalConfig, Scheme};
+use crate::config::{Config, RivalConfig, Scheme};
 use crate::control::MediumStatistics;
 use crate::endpoint::Events;
 use crate::merge::Packetizer;
@@ -59,7 +59,7 @@ impl Sender {
             stale: Duration::from_millis(config.triggers.stale_ms),
             mux: Mux::new(fragment_size, kind.size()),
             packetizer: Packetizer::new(config.scheme, config.triggers, config.rivals),
-            sampler: Sampler::new(config.scheme, config.rivals),
+            sampler: Sampler::new(config.scheme, config.rivals, kind),
             rivals: config.rivals,
             sent: SentLog::new(),
             next_tick: 0,
@@ -119,9 +119,12 @@ impl Sender {
                     self.fragment(now, index, last, events);
                 }
             }
-            _ if missed > 0 && !self.packetizer.scheme().skips() => {
-                self.unsent += missed;
-                self.mux.flush();
+            _ if missed > 0 => {
+                if !self.packetizer.scheme().skips() {
+                    self.unsent += missed;
+                }
+                // The next fragment does not follow those that wait.
+                self.mux.finish();
             }
             _ => {}
         }
@@ -154,7 +157,7 @@ impl Sender {
         if !self.packetizer.scheme().skips() {
             self.mux.fragment(index, bytes, k);
         } else if let Some(alone) =
-            self.mux.fragment_skipping(index, keep.then_some(bytes), self.rivals.media_wait.clamp(1, MAX_MERGE))
+            self.mux.fragment_skipping(index, keep.then_some(bytes), self.rivals.wait(self.packetizer.scheme()))
         {
             self.sampler.on_media_packet(alone);
         }
@@ -219,7 +222,7 @@ impl Sender {
         let round_trip = noticed.units.wrapping_add(inbound_ns / UNIT_NS);
         self.packetizer.on_notification(noticed.sent_tick, noticed.units, round_trip);
         if self.packetizer.scheme().skips() {
-            self.sampler.on_notification(noticed.units, round_trip);
+            self.sampler.on_notification(noticed.sent_tick, noticed.units, round_trip);
         }
         Some(noticed)
     }
@@ -250,7 +253,7 @@ impl Sender {
         let tick = self.next_tick;
         self.mux.finish();
         self.mux.set_first_come(scheme == Scheme::Hoip);
-        self.sampler = Sampler::new(scheme, self.rivals);
+        self.sampler = Sampler::new(scheme, self.rivals, self.kind);
         self.packetizer.set_scheme(scheme, tick).then(|| (tick, self.packetizer.k()))
     }
 

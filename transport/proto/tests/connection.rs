@@ -492,3 +492,22 @@ fn what_was_never_sent_excuses_no_loss() {
     let after = world.top().endpoint.stats(now).receive.media[0].clone().unwrap().lost;
     assert!(after >= before, "{before} {after}");
 }
+
+/// Two people choose at once: both stations end with one scheme, whatever each chose.
+#[test]
+fn a_choice_at_both_ends_at_once_ends_in_one() {
+    for (at_op, at_top) in [(Scheme::Weber, Scheme::WeberFirstOrder), (Scheme::Dpm, Scheme::KMerge(4))] {
+        let mut world = World::new();
+        world.run(500);
+        let now = world.now;
+        world.op().input(now, Input::Command(Command::Scheme(at_op)));
+        world.top().input(now, Input::Command(Command::Scheme(at_top)));
+        world.run(1_000);
+        let now = world.now;
+        let schemes = [world.op().endpoint.stats(now).scheme, world.top().endpoint.stats(now).scheme];
+        assert_eq!(schemes, [at_top; 2]);
+        // What is said once acts once, however often it is repeated on the way.
+        let changes = world.top().events.iter().filter(|(_, e)| matches!(e, Event::SchemeChanged(_))).count();
+        assert_eq!(changes, 0);
+    }
+}

@@ -129,3 +129,20 @@ fn control_messages() {
         assert!(DOCUMENT.contains(&format!("| {} | {name} |", bytes[1])), "{name}");
     }
 }
+
+#[test]
+fn schemes_and_their_codes() {
+    for scheme in proto::Scheme::all() {
+        let mut bytes = Vec::new();
+        Message::Scheme(scheme).emit(&ControlHeader::default(), &mut bytes);
+        let code = bytes[CONTROL_HEADER];
+        let name = scheme.to_string();
+        let name = name.split(':').next().unwrap();
+        let listed = DOCUMENT.lines().any(|l| {
+            let mut cells = l.trim_matches('|').split('|').map(str::trim);
+            let codes = cells.next().unwrap_or_default();
+            codes.split(", ").any(|c| c == code.to_string()) && cells.next().is_some_and(|c| c.contains(name))
+        });
+        assert!(listed, "{name} with code {code}");
+    }
+}

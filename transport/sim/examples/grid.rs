@@ -73,7 +73,7 @@ fn grid(scheme: Scheme) -> Vec<Point> {
             .flat_map(|deadband| {
                 waits.map(|media_wait| {
                     point(format!("deadband {deadband}, media wait {media_wait} ms"), |c| {
-                        (c.deadband, c.media_wait) = (deadband, media_wait);
+                        (c.deadband, c.media_wait, c.even_media_wait) = (deadband, media_wait, media_wait);
                     })
                 })
             })
@@ -100,7 +100,8 @@ fn grid(scheme: Scheme) -> Vec<Point> {
                         format!("{} / {} ms, pause {pause} ms, media wait {media_wait} ms", limits.0, limits.1),
                     );
                     point(name, |c| {
-                        (c.etp_high_ms, c.etp_low_ms, c.etp_pause_ms, c.media_wait) = (high, low, pause, media_wait);
+                        (c.etp_high_ms, c.etp_low_ms, c.etp_pause_ms, c.even_media_wait) =
+                            (high, low, pause, media_wait);
                     })
                 })
             })
@@ -120,7 +121,7 @@ fn grid(scheme: Scheme) -> Vec<Point> {
             .flat_map(|(kbps, deadband)| {
                 waits.map(|media_wait| {
                     point(format!("{kbps} kbit/s, deadband {deadband}, media wait {media_wait} ms"), |c| {
-                        (c.visual_haptic_kbps, c.deadband, c.media_wait) = (kbps, deadband, media_wait);
+                        (c.visual_haptic_kbps, c.deadband, c.even_media_wait) = (kbps, deadband, media_wait);
                     })
                 })
             })

@@ -48,6 +48,8 @@ pub(crate) struct Packet {
     pub first_index: u64,
     /// Fragments in it.
     pub k: u8,
+    /// Bit i: it has the sample of its fragment i.
+    pub mask: u8,
     /// Its bytes, lower headers included.
     pub wire_bytes: u64,
 }
@@ -240,12 +242,13 @@ impl Channel {
             self.wire.bytes += packet.wire_bytes;
             self.wire.lost = self.wire.lost.map(|lost| lost + u64::from(received.is_none()));
         }
-        if let Some(at) = received {
+        if let Some(at) = received.filter(|_| packet.mask != 0) {
             self.haptic.on_packet(packet.at, at);
         }
-        for i in 0..u64::from(packet.k) {
+        let samples = move || (0..u64::from(packet.k)).filter(move |i| packet.mask >> i & 1 == 1);
+        for (n, i) in samples().enumerate() {
             let captured = self.tick(packet.first_index + i);
-            self.haptic.settle(captured, received, i == 0);
+            self.haptic.settle(captured, received, n == 0);
             self.convergence.settle(captured, received);
         }
         let Some(rows) = &mut self.traces else { return };
@@ -256,7 +259,7 @@ impl Channel {
             k: packet.k,
             first_index: packet.first_index,
         });
-        for i in 0..u64::from(packet.k) {
+        for i in samples() {
             if let Some(row) = row_of(&mut rows.haptic, packet.first_index + i) {
                 row.receive_ns = received.map(ns);
             }

@@ -78,9 +78,11 @@ pub(crate) fn run_with_forces(
 ) -> Result<(Outcome, Vec<Force>), SimError> {
     let warmup = spec.scenario.warmup.as_millis() as usize;
     let (mut outcome, forces) = watched(spec, source)?;
-    let tail = |signal: &[Force]| signal.get(warmup..).map(<[Force]>::to_vec).unwrap_or_default();
+    fn tail(signal: &[Force], warmup: usize) -> &[Force] {
+        signal.get(warmup..).unwrap_or_default()
+    }
     outcome.details.force_snr_db =
-        snr_db(&tail(&reference.0), &tail(&forces), Alignment::None).filter(|snr| snr.is_finite());
+        snr_db(tail(&reference.0, warmup), tail(&forces, warmup), Alignment::None).filter(|snr| snr.is_finite());
     Ok((outcome, forces))
 }
 

@@ -315,7 +315,7 @@ impl Host for Around<'_> {
         };
         let (audio, video) = parsed.map_or((0, 0), |p| (p.audio.len(), p.video.len()));
         let wire_bytes = bytes.len() as u64 + LOWER_HEADERS;
-        let packet = Packet { at: now, first_index: data.first_index, k: data.k, wire_bytes };
+        let packet = Packet { at: now, first_index: data.first_index, k: data.k, mask: data.mask, wire_bytes };
         let sequence = self.sends.on_sent(packet, audio, video);
         self.road.send(now, Owner { session: self.session, sequence: Some(sequence) }, bytes);
     }
