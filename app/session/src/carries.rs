@@ -11,6 +11,10 @@ use crate::snapshot::HistoryPoint;
 /// Without a step down for so long at k = 1, that level is held, s.
 const HELD_AFTER_S: f64 = 2.0;
 
+/// What other traffic is taken to be, since it cannot be seen: two flows of small packets.
+const CROSS_FLOWS: u32 = 2;
+const CROSS_PACKET_BYTES: u32 = 200;
+
 /// The answer for one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Carries {
@@ -66,8 +70,8 @@ pub(crate) fn carries(
         cross_kbps: 0.0,
         propagation_ms: Some(floor_ms - transmission_ms).filter(|ms| ms.is_finite())?.max(0.0),
         transmitting_hops: 1,
-        cross_flows: 0,
-        cross_packet_bytes: 0,
+        cross_flows: CROSS_FLOWS,
+        cross_packet_bytes: CROSS_PACKET_BYTES,
     };
     // Notifications ride on the opposite channel, at worst merged as far as there.
     let feedback = Feedback { period_ms: f64::from(triggers.k_max), delay_ms: floor_ms.max(0.0) };
@@ -93,7 +97,7 @@ mod tests {
     #[test]
     fn a_free_network_carries_a_session_and_a_slow_one_does_not() {
         let free = answer(Channel::Backward, history(5.0, |_| 1, 17.0)).unwrap();
-        assert!(free.feasible && free.free_kbps > 1_090.0 && (17.0..24.0).contains(&free.worst_delay_ms), "{free:?}");
+        assert!(free.feasible && free.free_kbps > 1_090.0 && (17.0..26.0).contains(&free.worst_delay_ms), "{free:?}");
         let slow = answer(Channel::Backward, history(5.0, |_| 1, 60.0)).unwrap();
         assert!(!slow.feasible && slow.worst_delay_ms >= 60.0, "{slow:?}");
     }
@@ -101,7 +105,7 @@ mod tests {
     #[test]
     fn levels_held_tell_the_room() {
         // 4 to 3 and back: level 4 is held, level 3 is not.
-        let narrow = answer(Channel::Backward, history(10.0, |s| if s % 1.0 < 0.8 { 4 } else { 3 }, 20.0)).unwrap();
+        let narrow = answer(Channel::Backward, history(10.0, |s| if s % 1.0 < 0.8 { 4 } else { 3 }, 18.0)).unwrap();
         assert!((693.0..695.0).contains(&narrow.free_kbps) && narrow.feasible, "{narrow:?}");
         // Down to 1 and up again: level 2 is held.
         let cycle = |s: f64| match s % 1.0 {
