@@ -22,6 +22,7 @@ macro_rules! read_as {
 }
 
 mod cross;
+mod number;
 
 /// Longest propagation and extra delay, us: one minute.
 const MAX_DELAY_US: u64 = 60_000_000;
@@ -73,7 +74,7 @@ impl<'de> Deserialize<'de> for FileShape {
         #[serde(deny_unknown_fields)]
         struct Raw {
             description: String,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "number::warmup_ms")]
             warmup_ms: u64,
             #[serde(default)]
             sessions: Vec<SessionTiming>,
@@ -102,32 +103,29 @@ impl<'de> Deserialize<'de> for FileShape {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawSession {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "number::start_ms")]
     start_ms: u64,
-    pause_ms: Option<[u64; 2]>,
-    #[serde(default)]
+    pause_ms: Option<[i64; 2]>,
+    #[serde(default, deserialize_with = "number::access_us")]
     access_us: u64,
 }
 
 impl TryFrom<RawSession> for SessionTiming {
     type Error = String;
     fn try_from(raw: RawSession) -> Result<Self, String> {
-        let moment = |name: &str, ms: u64| match ms {
-            0..=MAX_MOMENT_MS => Ok(Duration::from_millis(ms)),
-            _ => Err(format!("{name} = {ms} is out of range: use 0 to {MAX_MOMENT_MS}")),
+        let moment = |ms: i64| match u64::try_from(ms) {
+            Ok(ms @ 0..=MAX_MOMENT_MS) => Ok(Duration::from_millis(ms)),
+            _ => Err(format!("pause_ms = {ms} must be a whole number between 0 and {MAX_MOMENT_MS}")),
         };
-        if raw.access_us > MAX_DELAY_US {
-            return Err(format!("access_us = {} is out of range: use 0 to {MAX_DELAY_US}", raw.access_us));
-        }
         let pause = match raw.pause_ms {
             Some([from, to]) if from >= to => {
                 return Err(format!("pause_ms = [{from}, {to}] must end after it begins"));
             }
-            Some([from, to]) => Some((moment("pause_ms", from)?, moment("pause_ms", to)?)),
+            Some([from, to]) => Some((moment(from)?, moment(to)?)),
             None => None,
         };
         Ok(SessionTiming {
-            start: moment("start_ms", raw.start_ms)?,
+            start: Duration::from_millis(raw.start_ms),
             pause,
             access: Duration::from_micros(raw.access_us),
         })
@@ -138,8 +136,8 @@ impl TryFrom<RawSession> for SessionTiming {
 #[serde(deny_unknown_fields)]
 struct RawDirection {
     hops: Vec<HopSpec>,
-    #[serde(default)]
-    bottleneck: usize,
+    #[serde(default, deserialize_with = "number::bottleneck")]
+    bottleneck: u64,
     #[serde(default)]
     cross: Vec<CrossSpec>,
 }
@@ -151,27 +149,32 @@ impl TryFrom<RawDirection> for DirectionSpec {
         if hops == 0 || hops > 64 {
             return Err(format!("a direction has 1 to 64 hops, not {hops}"));
         }
-        if raw.bottleneck >= hops {
+        let bottleneck = raw.bottleneck as usize;
+        if bottleneck >= hops {
             let last = hops - 1;
-            return Err(format!("bottleneck = {} names no hop: the first is 0, the last {last}", raw.bottleneck));
+            return Err(format!("bottleneck = {bottleneck} names no hop: the first is 0, the last {last}"));
         }
-        Ok(DirectionSpec { hops: raw.hops, bottleneck: raw.bottleneck, cross: raw.cross })
+        Ok(DirectionSpec { hops: raw.hops, bottleneck, cross: raw.cross })
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawHop {
-    rate_kbps: Option<Kbps>,
+    #[serde(default, deserialize_with = "number::rate_kbps")]
+    rate_kbps: Option<u64>,
     #[serde(default)]
     rate_steps: Vec<RateStep>,
-    propagation_us: Micros,
-    queue_packets: Option<usize>,
+    #[serde(deserialize_with = "number::propagation_us")]
+    propagation_us: u64,
+    #[serde(default, deserialize_with = "number::queue_packets")]
+    queue_packets: Option<u64>,
+    #[serde(default, deserialize_with = "number::queue_bytes")]
     queue_bytes: Option<u64>,
     #[serde(default)]
     loss: LossSpec,
     reorder: Option<ReorderSpec>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "number::duplicate")]
     duplicate: Probability,
 }
 
@@ -180,7 +183,7 @@ impl TryFrom<RawHop> for HopSpec {
     fn try_from(raw: RawHop) -> Result<Self, String> {
         let queue = match (raw.queue_packets, raw.queue_bytes) {
             (None, None) => QueueLimit::default(),
-            (Some(packets), None) => QueueLimit::Packets(packets),
+            (Some(packets), None) => QueueLimit::Packets(packets as usize),
             (None, Some(bytes)) => QueueLimit::Bytes(bytes),
             (Some(_), Some(_)) => return Err("a queue is limited by queue_packets or queue_bytes, not by both".into()),
         };
@@ -196,9 +199,9 @@ impl TryFrom<RawHop> for HopSpec {
             return Err(format!("rate_steps go forward in time: at_ms = {b} comes after at_ms = {a}"));
         }
         Ok(HopSpec {
-            rate: raw.rate_kbps.map(|r| r.0),
+            rate: raw.rate_kbps.map(Bitrate::from_kbps),
             rate_steps: steps,
-            propagation: raw.propagation_us.0,
+            propagation: Duration::from_micros(raw.propagation_us),
             queue,
             loss: raw.loss,
             reorder: raw.reorder,
@@ -210,32 +213,35 @@ impl TryFrom<RawHop> for HopSpec {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRateStep {
+    #[serde(deserialize_with = "number::at_ms")]
     at_ms: u64,
-    rate_kbps: Kbps,
+    #[serde(deserialize_with = "number::rate_kbps")]
+    rate_kbps: u64,
 }
 
-impl TryFrom<RawRateStep> for RateStep {
-    type Error = String;
-    fn try_from(raw: RawRateStep) -> Result<Self, String> {
-        if raw.at_ms > MAX_MOMENT_MS {
-            return Err(format!("at_ms = {} must lie between 0 and {MAX_MOMENT_MS} (a day)", raw.at_ms));
-        }
-        Ok(RateStep { at: Duration::from_millis(raw.at_ms), rate: raw.rate_kbps.0 })
-    }
-}
-
-impl TryFrom<f64> for Probability {
-    type Error = String;
-    fn try_from(p: f64) -> Result<Self, String> {
-        Probability::new(p).ok_or_else(|| format!("a probability lies between 0.0 and 1.0, {p} does not"))
+impl From<RawRateStep> for RateStep {
+    fn from(raw: RawRateStep) -> Self {
+        RateStep { at: Duration::from_millis(raw.at_ms), rate: Bitrate::from_kbps(raw.rate_kbps) }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 enum RawLoss {
-    Bernoulli { probability: Probability },
-    GilbertElliott { to_bad: Probability, to_good: Probability, loss_good: Probability, loss_bad: Probability },
+    Bernoulli {
+        #[serde(deserialize_with = "number::probability")]
+        probability: Probability,
+    },
+    GilbertElliott {
+        #[serde(deserialize_with = "number::to_bad")]
+        to_bad: Probability,
+        #[serde(deserialize_with = "number::to_good")]
+        to_good: Probability,
+        #[serde(deserialize_with = "number::loss_good")]
+        loss_good: Probability,
+        #[serde(deserialize_with = "number::loss_bad")]
+        loss_bad: Probability,
+    },
 }
 
 impl From<RawLoss> for LossSpec {
@@ -252,56 +258,21 @@ impl From<RawLoss> for LossSpec {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawReorder {
+    #[serde(deserialize_with = "number::probability")]
     probability: Probability,
-    extra_us: Micros,
+    #[serde(deserialize_with = "number::extra_us")]
+    extra_us: u64,
 }
 
 impl From<RawReorder> for ReorderSpec {
     fn from(raw: RawReorder) -> Self {
-        ReorderSpec { probability: raw.probability, extra: raw.extra_us.0 }
-    }
-}
-
-/// A rate in the file, kbit/s.
-struct Kbps(Bitrate);
-
-impl TryFrom<u64> for Kbps {
-    type Error = String;
-    fn try_from(kbps: u64) -> Result<Self, String> {
-        rate(kbps).map(Kbps)
-    }
-}
-
-fn rate(kbps: u64) -> Result<Bitrate, String> {
-    if (1..=MAX_KBPS).contains(&kbps) {
-        Ok(Bitrate::from_kbps(kbps))
-    } else {
-        Err(format!(
-            "a rate lies between 1 and {MAX_KBPS} kbit/s, {kbps} does not (leave it out for a link without one)"
-        ))
-    }
-}
-
-/// A time in the file, us.
-#[derive(Default)]
-struct Micros(Duration);
-
-impl TryFrom<u64> for Micros {
-    type Error = String;
-    fn try_from(us: u64) -> Result<Self, String> {
-        if us > MAX_DELAY_US {
-            return Err(format!("{us} us is more than a minute ({MAX_DELAY_US})"));
-        }
-        Ok(Micros(Duration::from_micros(us)))
+        ReorderSpec { probability: raw.probability, extra: Duration::from_micros(raw.extra_us) }
     }
 }
 
 read_as!(
     DirectionSpec: RawDirection,
     HopSpec: RawHop,
-    Probability: f64,
-    Kbps: u64,
-    Micros: u64,
     LossSpec: RawLoss,
     ReorderSpec: RawReorder,
     RateStep: RawRateStep,
@@ -365,25 +336,60 @@ hops = [{ propagation_us = 1 }]
             ("warmup_ms = 20", "warmup_ms = twenty", 2, "'warmup_ms = twenty'"),
             ("warmup_ms = 20", "warmup = 20", 2, "unknown field `warmup`"),
             ("pause_ms = [40, 50]", "pause_ms = [50, 50]", 3, "must end after it begins"),
-            ("start_ms = 30", "start_ms = 86_400_001", 3, "use 0 to 86400000"),
-            ("access_us = 60", "access_us = 60_000_001", 3, "use 0 to 60000000"),
+            (
+                "start_ms = 30",
+                "start_ms = 86_400_001",
+                3,
+                "start_ms = 86400001 must be a whole number between 0 and 86400000",
+            ),
+            (
+                "pause_ms = [40, 50]",
+                "pause_ms = [-40, 50]",
+                3,
+                "pause_ms = -40 must be a whole number between 0 and 86400000",
+            ),
+            ("warmup_ms = 20", "warmup_ms = -20", 2, "warmup_ms = -20 must be a whole number between 0 and 86400000"),
+            ("warmup_ms = 20", "warmup_ms = 99_999_999_999", 2, "between 0 and 86400000"),
+            (
+                "access_us = 60",
+                "access_us = 60_000_001",
+                3,
+                "access_us = 60000001 must be a whole number between 0 and 60000000",
+            ),
             ("access_us = 60", "acess_us = 60", 3, "unknown field `acess_us`"),
             ("bottleneck = 1", "bottleneck = 2", 4, "names no hop"),
-            ("0.1", "1.1", 8, "between 0.0 and 1.0"),
-            ("rate_kbps = 1000", "rate_kbps = 0", 8, "a rate lies between"),
+            ("0.1", "1.1", 8, "probability = 1.1 must be a probability between 0.0 and 1.0"),
+            ("rate_kbps = 1000", "rate_kbps = 0", 8, "rate_kbps = 0 must be a whole number between 1 and 1000000000"),
+            (
+                "queue_bytes = 3000",
+                "queue_bytes = -3",
+                8,
+                "queue_bytes = -3 must be a whole number between 0 and 1000000000",
+            ),
+            (
+                "queue_bytes = 3000",
+                "queue_packets = 99_999_999",
+                8,
+                "queue_packets = 99999999 must be a whole number between 0 and 1000000",
+            ),
             ("queue_bytes = 3000", "queue_bytes = 3000, queue_packets = 1", 6, "not by both"),
             ("bernoulli", "sometimes", 8, "unknown variant `sometimes`"),
             ("rate_kbps = 1000, ", "", 6, "this one has none"),
             ("at_ms = 50", "at_ms = 40", 6, "go forward in time: at_ms = 40 comes after at_ms = 40"),
             ("at_ms = 50", "at_ms = 86_400_001", 8, "between 0 and 86400000"),
-            ("at_ms = 50", "at_ms = -1", 8, "invalid value: integer `-1`"),
+            ("at_ms = 50", "at_ms = -1", 8, "at_ms = -1 must be a whole number between 0 and 86400000"),
             ("at_ms = 50", "at_us = 50", 8, "unknown field `at_us`"),
-            ("rate_kbps = 2000", "rate_kbps = 0", 8, "a rate lies between 1 and"),
-            ("start_us = 7", "start_us = -7", 12, "invalid value"),
+            ("rate_kbps = 2000", "rate_kbps = 0", 8, "rate_kbps = 0 must be a whole number between 1 and 1000000000"),
+            ("start_us = 7", "start_us = -7", 12, "start_us = -7 must be a whole number between 0 and 86400000000"),
             ("rate_kbps = 8,", "rate_kbps = 8000,", 13, "make them larger"),
             ("[forward]", "[foreward]", 15, "unknown field `foreward`"),
             ("hops = [{ propagation_us = 1 }]", "hops = []", 15, "1 to 64 hops"),
-            ("hops = [{ propagation_us = 1 }]", "hops = [{ propagation_us = 999_000_000 }]", 16, "more than a minute"),
+            (
+                "hops = [{ propagation_us = 1 }]",
+                "hops = [{ propagation_us = 999_000_000 }]",
+                16,
+                "propagation_us = 999000000 must be a whole number between 0 and 60000000",
+            ),
             ("description = \"Two hops.\"", "", 1, "missing field `description`"),
         ] {
             let text = GOOD.replacen(old, new, 1);
