@@ -23,6 +23,8 @@ struct Station {
     events: Vec<(Instant, Event)>,
     /// Haptic samples given to the display.
     shown: u64,
+    /// When the last of them was.
+    shown_at: Instant,
     buf: Vec<u8>,
 }
 
@@ -30,6 +32,7 @@ struct Noting<'a> {
     sent: &'a mut Vec<(Address, Vec<u8>)>,
     events: &'a mut Vec<(Instant, Event)>,
     shown: &'a mut u64,
+    shown_at: &'a mut Instant,
 }
 
 impl Host for Noting<'_> {
@@ -40,6 +43,7 @@ impl Host for Noting<'_> {
     fn event(&mut self, now: Instant, event: &Event) {
         if matches!(event, Event::Haptic { .. }) {
             *self.shown += 1;
+            *self.shown_at = now;
         } else {
             self.events.push((now, event.clone()));
         }
@@ -51,11 +55,21 @@ impl Station {
         let config = Config { token: Token([7; 16]), ..Config::new(role) };
         let address = if role == Role::Op { OP_AT } else { TOP_AT };
         let endpoint = Endpoint::new(config, seed, now);
-        Station { endpoint, address, tick: 0, sent: Vec::new(), events: Vec::new(), shown: 0, buf: Vec::new() }
+        Station {
+            endpoint,
+            address,
+            tick: 0,
+            sent: Vec::new(),
+            events: Vec::new(),
+            shown: 0,
+            shown_at: Instant::ZERO,
+            buf: Vec::new(),
+        }
     }
 
     fn input(&mut self, now: Instant, input: Input<'_>) {
-        let mut host = Noting { sent: &mut self.sent, events: &mut self.events, shown: &mut self.shown };
+        let (shown, shown_at) = (&mut self.shown, &mut self.shown_at);
+        let mut host = Noting { sent: &mut self.sent, events: &mut self.events, shown, shown_at };
         drive(&mut self.endpoint, now, input, &mut self.buf, &mut host);
     }
 
@@ -509,5 +523,27 @@ fn a_choice_at_both_ends_at_once_ends_in_one() {
         // What is said once acts once, however often it is repeated on the way.
         let changes = world.top().events.iter().filter(|(_, e)| matches!(e, Event::SchemeChanged(_))).count();
         assert_eq!(changes, 0);
+    }
+}
+
+/// Made-up samples must not outlive the peer: the watchdogs, which take the force to zero 34 ms after the last one shown, promise
+/// zero 50 ms after the last real one came.
+#[test]
+fn what_is_shown_ends_in_time_for_the_watchdogs_whatever_the_scheme() {
+    const WATCHDOG: Duration = Duration::from_millis(34);
+    for scheme in Scheme::all() {
+        for moment in 0..8 {
+            let mut world = World::new();
+            let now = world.now;
+            world.op().input(now, Input::Command(Command::Scheme(scheme)));
+            world.run(1_000 + moment);
+            let stopped = world.now;
+            world.drop = Box::new(|_, _, _| true);
+            world.run(300);
+            let last_came = stopped + DELAY;
+            for shown_at in [world.op().shown_at, world.top().shown_at] {
+                assert!(shown_at + WATCHDOG < last_came + Duration::from_millis(50), "{scheme} {moment}: {shown_at:?}");
+            }
+        }
     }
 }
