@@ -1,19 +1,22 @@
 //! The receiving side: packets become samples and frames, and a notification for the peer.
 
+mod figures;
+mod sink;
+
 use media::{Duration, HapticSample, Instant, Medium, PeerTime, SampleKind};
 
-use crate::api::{Event, FrameOut, Reason, Timeout, TraceEvent};
+use crate::api::{Event, Reason, Timeout, TraceEvent};
 use crate::arrivals::{Arrival, Arrivals, PLAUSIBLE, RESYNC_AFTER};
 use crate::clock::{self, Noticed, OffsetEstimator, PeerClock};
 use crate::config::{Config, Scheme};
-use crate::control::MediumStatistics;
 use crate::endpoint::Events;
 use crate::meter::MediumMeter;
 use crate::playout::{AvSync, HapticPlayout, Shown};
-use crate::reassembly::{Assembled, Reassembly};
+use crate::reassembly::Reassembly;
 use crate::reconstruct::Reconstruction;
-use crate::stats::{ClockStats, ReceiveStats, Stats};
-use crate::wire::{FrameHeader, LOWER_HEADERS, NOTIFIED_MASK, Notification, Packet};
+use crate::stats::ReceiveStats;
+use crate::wire::{LOWER_HEADERS, NOTIFIED_MASK, Notification, Packet};
+use sink::FrameSink;
 
 const TICK_NS: i64 = 1_000_000;
 /// No clock shows this: 36 years.
@@ -405,103 +408,5 @@ impl Receiver {
     /// Takes a frame's buffer back.
     pub fn recycle(&mut self, payload: Vec<u8>) {
         self.reassembly.recycle(payload);
-    }
-
-    fn counts(&self) -> [[u64; 3]; 3] {
-        self.meters.each_ref().map(|m| {
-            let report = m.report(Some(0.0));
-            [report.delivered, report.lost, report.late]
-        })
-    }
-
-    /// Receiver statistics for the peer.
-    pub fn statistics(&self) -> [MediumStatistics; 3] {
-        let known = self.offsets.bound().is_some();
-        let session = core::array::from_fn::<_, 3, _>(|i| (&self.meters[i], self.before[i]));
-        session.map(|(meter, [delivered, lost, late])| {
-            let report = meter.report(Some(0.0));
-            let count = |total: u64, before: u64| u32::try_from(total.saturating_sub(before)).unwrap_or(u32::MAX);
-            let scaled = |v: f64| v.clamp(0.0, 65_535.0) as u16;
-            let delay = report.delay_ms.filter(|_| known);
-            MediumStatistics {
-                delivered: count(report.delivered, delivered),
-                lost: count(report.lost, lost),
-                late: count(report.late, late),
-                delay: delay.map_or([u16::MAX; 4], |d| [d.mean, d.p50, d.p99, d.max].map(|ms| scaled(ms * 100.0))),
-                jitter: report.jitter_ms.map_or([u16::MAX; 2], |j| [j.packet, j.sample].map(|ms| scaled(ms * 1000.0))),
-            }
-        })
-    }
-
-    /// Fills in the receiving side and the clocks of `stats`.
-    pub fn stats(&self, now: Instant, stats: &mut Stats) {
-        let ms = |ns: i64| ns as f64 / 1e6;
-        let bound_ms = self.offsets.bound().map(ms);
-        let offset = self.offsets.offset(now);
-        let mut media = [None, None, None];
-        for (i, medium) in Medium::ALL.into_iter().enumerate() {
-            if medium == Medium::Haptic || self.with_media {
-                media[i] = Some(self.meters[i].report(bound_ms));
-            }
-        }
-        stats.receive = ReceiveStats {
-            display_skipped: self.playout.skipped,
-            display_late: self.playout.late,
-            playout_depth: self.playout.depth(),
-            delay_ms: self.recent.delay.zip(offset).map(|(raw, o)| (raw + o as f64) / 1e6),
-            jitter_ms: self.recent.delay.map(|_| self.recent.jitter / 1e6),
-            media,
-            ..self.counters.clone()
-        };
-        stats.clock = ClockStats {
-            rtt_ms: self.offsets.rtt().map(ms),
-            bound_ms,
-            skew_ppm: self.offsets.skew_ppm(),
-            offset_ns: offset,
-            steps: self.offsets.steps,
-        };
-    }
-}
-
-/// Where frames go that come out of reassembly.
-struct FrameSink<'a> {
-    now: Instant,
-    offset: Option<i64>,
-    newest: Option<Newest>,
-    trace: bool,
-    meters: &'a mut [MediumMeter; 3],
-    sync: &'a mut AvSync,
-    wants_key: &'a mut bool,
-    events: &'a mut Events,
-}
-
-impl FrameSink<'_> {
-    fn take(&mut self, frame: Assembled) {
-        let Some(newest) = self.newest else { return };
-        let Assembled { medium, header, number, missing, payload, received_at } = frame;
-        // The frame was taken at some tick before the newest, on the peer's clock as many milliseconds ago.
-        let ticks_ago = (newest.tick as u16).wrapping_sub(header.tick) & ((1 << FrameHeader::TICK_BITS) - 1);
-        let taken_at = newest.sent_at.offset(-i64::from(ticks_ago) * TICK_NS);
-        let captured_at = taken_at.offset(-i64::from(header.age) * FrameHeader::AGE_MS as i64 * TICK_NS);
-        let raw = (received_at.as_nanos() as i64).wrapping_sub(taken_at.as_nanos());
-        let meter = &mut self.meters[medium as usize];
-        meter.on_lost(missing);
-        meter.on_packet(raw);
-        meter.on_delivered(self.offset.map(|o| raw.saturating_add(o)), true);
-        if medium == Medium::Video {
-            if header.key {
-                *self.wants_key = false;
-            } else if missing > 0 && !*self.wants_key {
-                *self.wants_key = true;
-                self.events.push_back(Event::VideoLost);
-            }
-        }
-        let display_at = self.sync.display_at(self.now, captured_at);
-        if self.trace {
-            let event = TraceEvent::FrameReceived { medium, number, at: received_at, display_at };
-            self.events.push_back(Event::Trace(event));
-        }
-        let key = header.key;
-        self.events.push_back(Event::Frame(FrameOut { medium, number, payload, key, captured_at, display_at }));
     }
 }
