@@ -155,21 +155,6 @@ impl Receiver {
         self.counters.garbage += 1;
     }
 
-    /// The peer told how many of its ticks were never sent: their numbers are missing, but not lost.
-    pub fn on_unsent(&mut self, total: u32) {
-        let more = total.wrapping_sub(self.unsent.0);
-        if more as i32 > 0 {
-            // A peer that skips numbers its packets: no number is missing for what it did not send.
-            let due = if self.skipping { 0 } else { u64::from(more) };
-            self.unsent = (total, self.unsent.1.saturating_add(due));
-        }
-    }
-
-    fn on_lost(&mut self, count: u64) {
-        self.meters[0].on_lost(count);
-        self.unsent.1 -= self.meters[0].on_never_sent(self.unsent.1);
-    }
-
     /// The peer told its full time.
     pub fn on_peer_time(&mut self, now: Instant, sent_at: u64) {
         if sent_at < ABSURD_NS as u64 {

@@ -1,4 +1,4 @@
-//! What the receiving side tells of itself: to the peer once a second, to its own station at any time.
+//! What the receiving side counts as lost, and what it tells of itself: to the peer once a second, to its own station at any time.
 
 use media::{Instant, Medium};
 
@@ -7,6 +7,22 @@ use crate::control::MediumStatistics;
 use crate::stats::{ClockStats, ReceiveStats, Stats};
 
 impl Receiver {
+    /// The peer told how many of its ticks were never sent: their numbers are missing, but not lost.
+    pub fn on_unsent(&mut self, total: u32) {
+        let more = total.wrapping_sub(self.unsent.0);
+        if more as i32 > 0 {
+            // A peer that skips numbers its packets: no number is missing for what it did not send.
+            let due = if self.skipping { 0 } else { u64::from(more) };
+            self.unsent = (total, self.unsent.1.saturating_add(due));
+        }
+    }
+
+    /// So many haptic samples (packets of a peer that skips) will never come; those never sent are taken back.
+    pub(super) fn on_lost(&mut self, count: u64) {
+        self.meters[0].on_lost(count);
+        self.unsent.1 -= self.meters[0].on_never_sent(self.unsent.1);
+    }
+
     /// Delivered, lost and late of each medium so far.
     pub(super) fn counts(&self) -> [[u64; 3]; 3] {
         self.meters.each_ref().map(|m| {

@@ -8,6 +8,7 @@ use telehaptic_proto as proto;
 mod clocks;
 mod constants;
 mod extremes;
+mod figures;
 mod frames;
 mod rates;
 mod reference;
