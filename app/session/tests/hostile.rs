@@ -135,13 +135,7 @@ struct Hand {
 
 impl Hand {
     fn new(now: Instant) -> Hand {
-        let info = DeviceInfo {
-            name: "hand".into(),
-            max_force: MAX_FORCE,
-            max_stiffness: 400.0,
-            max_damping: 5.0,
-            workspace_radius: 0.075,
-        };
+        let info = DeviceInfo { max_force: MAX_FORCE, max_damping: 5.0, ..DeviceInfo::desktop("hand") };
         let master = Master::new(ControlConfig::default(), &info, now);
         Hand { master, newest: None, next_at: now, last: Force::ZERO, pushes: 0 }
     }

@@ -10,12 +10,100 @@ pub struct DeviceInfo {
     pub name: String,
     /// Largest force that the device can show, N.
     pub max_force: f32,
+    /// Force that its motors bear for ever, N: above it heat builds up.
+    pub continuous_force: f32,
     /// Largest stiffness that it renders stably on its own, N/m.
     pub max_stiffness: f32,
     /// Largest damping that it renders stably on its own, N s/m.
     pub max_damping: f32,
     /// Radius of the reachable sphere around the origin of its base frame, m.
     pub workspace_radius: f32,
+    /// False: an input device, which shows no force at all.
+    pub shows_force: bool,
+    /// Buttons of which one held means that a hand is on the device (bits of [`DeviceState::buttons`]); 0: it has none.
+    pub dead_man: u32,
+}
+
+impl DeviceInfo {
+    /// A small desktop device of which nothing more is known: 3.3 N (0.9 N for ever), 400 N/m, 4 N s/m, 75 mm.
+    pub fn desktop(name: impl Into<String>) -> Self {
+        DeviceInfo {
+            name: name.into(),
+            max_force: 3.3,
+            continuous_force: 0.9,
+            max_stiffness: 400.0,
+            max_damping: 4.0,
+            workspace_radius: 0.075,
+            shows_force: true,
+            dead_man: 0,
+        }
+    }
+}
+
+/// Is the position that a device tells that of its arm?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Calibration {
+    /// It is.
+    #[default]
+    Ready,
+    /// Not yet, and this is how it gets there. [`HapticDevice::read`] gives [`DeviceError::NotCalibrated`] meanwhile.
+    Needed {
+        /// What the person has to do.
+        guide: Guide,
+        /// Which axes (or joints) are done.
+        homed: [bool; 3],
+    },
+}
+
+/// What a person does to calibrate a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guide {
+    /// The device's own firmware waits for it.
+    Firmware,
+    /// Move the grip out as far as it goes, then in.
+    OutAndIn,
+    /// Put the arm into its reference pose and press the calibration button (or say so in the window).
+    ReferencePose,
+    /// Move along every axis: one has not changed since the device was opened.
+    MoveEachAxis,
+    /// Let go of it: the rest position is being measured.
+    LetGo,
+}
+
+impl Guide {
+    /// One line for the person at the device.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Guide::Firmware => "put the stylus into its holder, or follow the maker's calibration",
+            Guide::OutAndIn => "pull the grip out as far as it goes, then push it in, until all three axes are done",
+            Guide::ReferencePose => "put the arm into its reference pose and press its calibration button",
+            Guide::MoveEachAxis => "move the device along each axis: one has not moved since it was opened",
+            Guide::LetGo => "let go of the device for a second: its rest position is being measured",
+        }
+    }
+}
+
+/// How reading and writing went so far; zeros for devices that have no cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DeviceHealth {
+    /// Reports read.
+    pub reports: u64,
+    /// Reports that the device's sequence numbers say are missing.
+    pub missing: u64,
+    /// Reports of another size or number, or with impossible contents.
+    pub garbage: u64,
+    /// Times that the device was lost.
+    pub losses: u64,
+    /// How long the oldest report of the last reading had waited behind the newest, us.
+    pub queue_age_us: u32,
+    /// The longest that one ever did, us.
+    pub max_queue_age_us: u32,
+    /// Reports a second, over the last second.
+    pub rate_hz: u32,
+    /// Forces given by the servo.
+    pub forces: u64,
+    /// Forces written to the device; the rest were overtaken by newer ones.
+    pub written: u64,
 }
 
 /// What a device says of itself at one moment.
@@ -52,6 +140,19 @@ pub trait HapticDevice: Send {
     /// which case the device shows none.
     fn write(&mut self, now: Instant, force: Force) -> Result<(), DeviceError>;
 
+    /// Is its position valid, and if not, what is to be done?
+    fn calibration(&self) -> Calibration {
+        Calibration::Ready
+    }
+
+    /// Starts calibration anew, or confirms that the arm is in its reference pose. Force is off meanwhile.
+    fn calibrate(&mut self) {}
+
+    /// How reading and writing went so far. Costs next to nothing: called at 1 kHz.
+    fn health(&self) -> DeviceHealth {
+        DeviceHealth::default()
+    }
+
     /// Force of a simulated scene on the device, N. Real devices feel the real world and ignore it.
     fn touch(&mut self, _contact: Force) {}
 
@@ -70,6 +171,15 @@ impl<D: HapticDevice + ?Sized> HapticDevice for Box<D> {
     }
     fn write(&mut self, now: Instant, force: Force) -> Result<(), DeviceError> {
         (**self).write(now, force)
+    }
+    fn calibration(&self) -> Calibration {
+        (**self).calibration()
+    }
+    fn calibrate(&mut self) {
+        (**self).calibrate();
+    }
+    fn health(&self) -> DeviceHealth {
+        (**self).health()
     }
     fn touch(&mut self, contact: Force) {
         (**self).touch(contact);
@@ -134,7 +244,7 @@ pub enum DeviceError {
     #[error("the haptic device reports a fault of its amplifiers: switch it off and on")]
     Fault,
     /// It has not been calibrated, so that its position means nothing.
-    #[error("the haptic device is not calibrated: follow its calibration (inkwell or end stops), then go on")]
+    #[error("the haptic device is not calibrated: the window and `telehaptic ctl status` say how")]
     NotCalibrated,
     /// The force was not finite and was not shown.
     #[error("a force that is not a finite number was refused and the device shows none: please report this")]

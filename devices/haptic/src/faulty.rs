@@ -2,7 +2,7 @@
 
 use media::{Duration, Force, Instant, Position};
 
-use crate::device::{DeviceError, DeviceInfo, DeviceState, HapticDevice};
+use crate::device::{Calibration, DeviceError, DeviceHealth, DeviceInfo, DeviceState, HapticDevice};
 
 /// How often it fails: chances for one call, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -96,6 +96,18 @@ impl<D: HapticDevice> HapticDevice for FaultyDevice<D> {
             return Err(DeviceError::Write);
         }
         self.inner.write(now, force)
+    }
+
+    fn calibration(&self) -> Calibration {
+        self.inner.calibration()
+    }
+
+    fn calibrate(&mut self) {
+        self.inner.calibrate();
+    }
+
+    fn health(&self) -> DeviceHealth {
+        self.inner.health()
     }
 
     fn touch(&mut self, contact: Force) {

@@ -83,14 +83,8 @@ pub(crate) fn open(
     serial: Option<&str>,
     _now: Instant,
 ) -> Result<HidDevice<HidrawPort>, DeviceError> {
-    let info = DeviceInfo {
-        name: format!("HID {vendor:04x}:{product:04x}"),
-        // What the report leaves open is that of the smallest device in use (assets/devices/telehaptic-hid.md).
-        max_force: 3.3,
-        max_stiffness: 400.0,
-        max_damping: 4.0,
-        workspace_radius: 0.075,
-    };
+    // What the report leaves open is that of the smallest device in use (assets/devices/telehaptic-hid.md).
+    let info = DeviceInfo::desktop(format!("HID {vendor:04x}:{product:04x}"));
     HidDevice::open(HidrawBus { vendor, product, serial: serial.map(str::to_owned) }, info)
 }
 

@@ -23,7 +23,7 @@ mod ticker;
 mod velocity;
 
 pub use control::{ControlConfig, ControlStatus, FeedbackSource, ForceOff, Gate, Received};
-pub use device::{DeviceError, DeviceInfo, DeviceState, HapticDevice};
+pub use device::{Calibration, DeviceError, DeviceHealth, DeviceInfo, DeviceState, Guide, HapticDevice};
 pub use faulty::{FaultConfig, FaultyDevice};
 pub use hand::{Hand, HandConfig, HandScript};
 pub use hid::{FoundDevice, list};

@@ -46,11 +46,11 @@ impl ReplayDevice {
 
     fn from_rows(name: String, rows: Vec<Row>, now: Instant) -> Self {
         let info = DeviceInfo {
-            name: format!("replay of {name}"),
-            max_force: 3.3,
             max_stiffness: 700.0,
             max_damping: 5.0,
             workspace_radius: 0.1,
+            shows_force: false,
+            ..DeviceInfo::desktop(format!("replay of {name}"))
         };
         ReplayDevice { info, rows, index: 0, started: now, sequence: 0 }
     }

@@ -26,12 +26,13 @@ pub struct SimConfig {
 impl Default for SimConfig {
     fn default() -> Self {
         SimConfig {
+            // No motor, no heat.
             info: DeviceInfo {
-                name: "simulated device".into(),
-                max_force: 3.3,
+                continuous_force: 3.3,
                 max_stiffness: 700.0,
                 max_damping: 5.0,
                 workspace_radius: 0.1,
+                ..DeviceInfo::desktop("simulated device")
             },
             mass: 0.04,
             spring: 0.0,

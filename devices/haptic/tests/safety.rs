@@ -74,7 +74,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn info() -> DeviceInfo {
-    DeviceInfo { name: "test".into(), max_force: 2.5, max_stiffness: 700.0, max_damping: 5.0, workspace_radius: 0.1 }
+    DeviceInfo {
+        max_force: 2.5,
+        continuous_force: 2.5,
+        max_stiffness: 700.0,
+        max_damping: 5.0,
+        workspace_radius: 0.1,
+        ..DeviceInfo::desktop("test")
+    }
 }
 
 /// The judge's account.

@@ -62,13 +62,7 @@ impl Bus for FakeBus {
 fn device() -> (HidDevice<FakePort>, Arc<Wire>, Receiver<OutRepr>) {
     let wire = Arc::new(Wire::default());
     let (out, forces) = channel();
-    let info = DeviceInfo {
-        name: "fake".into(),
-        max_force: 3.0,
-        max_stiffness: 400.0,
-        max_damping: 4.0,
-        workspace_radius: 0.1,
-    };
+    let info = DeviceInfo { max_force: 3.0, workspace_radius: 0.1, ..DeviceInfo::desktop("fake") };
     (HidDevice::open(FakeBus { wire: wire.clone(), out }, info).unwrap(), wire, forces)
 }
 
