@@ -7,11 +7,13 @@ pub mod analysis;
 mod codec;
 mod device;
 mod error;
+pub mod meter;
 mod pace;
 mod playback;
 mod resample;
 mod silence;
 mod spec;
+mod steer;
 mod wav;
 
 use media::{Duration, Instant};

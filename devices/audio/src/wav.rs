@@ -94,7 +94,7 @@ fn resample_loop(mono: &[f32], rate: u32) -> Vec<f32> {
     }
     let mut resampler = Resampler::new(rate, RATE);
     let wanted = ((mono.len() as u64 * u64::from(RATE) + u64::from(rate) / 2) / u64::from(rate)).max(1) as usize;
-    let lead = resampler.delay();
+    let lead = resampler.longest_lag();
     let around = |i: usize| mono[i % mono.len()];
     // Start early by the kernel's reach, end late by as much.
     let start = mono.len() - lead % mono.len();

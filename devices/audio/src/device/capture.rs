@@ -139,7 +139,7 @@ impl Cutter {
         if self.pending.len() < FRAME {
             return None;
         }
-        let held = self.pending.len() as f64 / f64::from(RATE) + self.resampler.delay() as f64 / f64::from(self.rate);
+        let held = self.pending.len() as f64 / f64::from(RATE) + self.resampler.lag() as f64 / f64::from(self.rate);
         let measured = now - Duration::from_secs_f64(held);
         let at = match self.last {
             Some(last) => {
