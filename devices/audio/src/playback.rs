@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use media::Duration;
 
+use crate::fade::Fade;
 use crate::steer::Steering;
 use crate::{RATE, Resampler};
 
@@ -54,10 +55,7 @@ pub(crate) struct Drain {
     ring: rtrb::Consumer<f32>,
     shared: Arc<Shared>,
     rate: u32,
-    /// What fades out under the next sound.
-    last: f32,
-    /// How far the sound has faded in, 0 to 1.
-    gain: f32,
+    fade: Fade,
 }
 
 /// Queue that is aimed at, besides one block of the device.
@@ -66,7 +64,7 @@ const TARGET: f64 = 0.040;
 const LONGEST_BLOCK: f64 = 0.150;
 /// Queue above the target at which new sound is dropped.
 const MARGIN: f64 = 0.160;
-/// Crossfade, fade-out and fade-in.
+/// Crossfade over what is dropped.
 const FADE: f64 = 0.005;
 
 /// A ring for a device of `rate` samples a second.
@@ -83,7 +81,7 @@ pub(crate) fn ring(rate: u32) -> (Feeder, Drain) {
         converted: Vec::with_capacity(rate as usize / 10),
         tail: Vec::new(),
     };
-    (feeder, Drain { ring: consumer, shared, rate, last: 0.0, gain: 0.0 })
+    (feeder, Drain { ring: consumer, shared, rate, fade: Fade::new(rate) })
 }
 
 fn target(shared: &Shared, rate: u32) -> f64 {
@@ -150,18 +148,20 @@ impl Feeder {
 }
 
 impl Drain {
-    /// Fills a block for the device. Never blocks, never allocates.
-    pub(crate) fn pull(&mut self, block: &mut [f32]) {
+    /// The device is about to take a block of this many samples, in one or several pulls.
+    pub(crate) fn start_block(&mut self, length: usize) {
         self.shared.pulls.fetch_add(1, Ordering::Relaxed);
-        self.shared.block.fetch_max(block.len() as u32, Ordering::Relaxed);
+        self.shared.block.fetch_max(length as u32, Ordering::Relaxed);
+    }
+
+    /// Fills a block for the device, or a part of it. Never blocks, never allocates.
+    pub(crate) fn pull(&mut self, block: &mut [f32]) {
         let mut playing = self.shared.playing.load(Ordering::Relaxed);
         if !playing {
             let enough = target(&self.shared, self.rate) * f64::from(self.rate);
             playing = self.ring.slots() as f64 >= enough;
             self.shared.playing.store(playing, Ordering::Release);
         }
-        let fade = (FADE * f64::from(self.rate)) as f32;
-        let decay = 1.0 - 1.0 / fade;
         for sample in block.iter_mut() {
             let next = if playing { self.ring.pop().ok() } else { None };
             if playing && next.is_none() {
@@ -169,19 +169,7 @@ impl Drain {
                 self.shared.playing.store(false, Ordering::Release);
                 self.shared.underruns.fetch_add(1, Ordering::Relaxed);
             }
-            match next {
-                Some(next) if self.gain >= 1.0 => self.last = next,
-                Some(next) => {
-                    // The old sound goes as the new one comes.
-                    self.gain = (self.gain + 1.0 / fade).min(1.0);
-                    self.last = self.last * decay * (1.0 - self.gain) + next * self.gain;
-                }
-                None => {
-                    self.gain = 0.0;
-                    self.last *= decay;
-                }
-            }
-            *sample = self.last;
+            *sample = self.fade.next(next);
         }
     }
 }
@@ -223,6 +211,7 @@ mod tests {
                 }
             } else {
                 let mut out = vec![0.0; block];
+                drain.start_block(block);
                 drain.pull(&mut out);
                 run_heard.extend(out);
                 pulled += 1;
@@ -247,7 +236,7 @@ mod tests {
             let slope = 0.5 * std::f32::consts::TAU * 440.0 / rate as f32 * 1.003;
             let steepest = heard.windows(2).map(|w| (w[1] - w[0]).abs()).fold(0.0, f32::max);
             assert!(steepest < slope, "{ppm}: {steepest} of {slope}");
-            let tones = heard.chunks_exact(65_536).map(|piece| tone(piece, rate));
+            let tones = heard.chunks_exact(65_536).step_by(4).map(|piece| tone(piece, rate));
             let (mut off, mut purity) = (0.0f64, f64::MAX);
             for found in tones {
                 off = off.max((found.frequency_hz - 440.0).abs());
@@ -287,6 +276,7 @@ mod tests {
     fn an_empty_queue_fades_out_is_counted_and_starts_again_at_the_target() {
         let (mut feeder, mut drain) = ring(48_000);
         let mut block = [1.0; 480];
+        drain.start_block(480);
         drain.pull(&mut block);
         assert_eq!(block, [0.0; 480]);
         for _ in 0..4 {
