@@ -18,7 +18,9 @@ use crate::carries::carries;
 use crate::error::SessionError;
 use crate::history::{ChannelMemory, Now};
 use crate::shared::{AvSlot, NetSlot, Note, ServoSlot, Shared};
-use crate::snapshot::{AvSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, LinkState, Snapshot};
+use crate::snapshot::{
+    AvSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, LinkState, Snapshot, SoundLevel,
+};
 use crate::station::SnapshotCell;
 
 /// Time between snapshots.
@@ -313,5 +315,6 @@ fn av(slot: &AvSlot, backlog: usize) -> AvSnapshot {
         skipped: slot.skipped,
         backlog_bytes: backlog as u64,
         fault: slot.fault.clone(),
+        level: slot.level.map(|l| SoundLevel { rms_dbfs: l.rms_dbfs, peak_dbfs: l.peak_dbfs, clipped: l.clipped }),
     }
 }
