@@ -40,7 +40,7 @@ impl System for Machine {
 
     fn capture(&mut self, wanted: Option<&str>) -> Result<(Stream, rtrb::Consumer<f32>), AudioError> {
         open(DeviceKind::Microphone, wanted, |device, name| {
-            let (format, health) = (choose(DeviceKind::Microphone, device, name)?, Arc::new(Health::default()));
+            let (format, health) = (choose(DeviceKind::Microphone, device)?, Arc::new(Health::default()));
             let start = |config: StreamConfig| {
                 let (producer, consumer) = rtrb::RingBuffer::new(config.sample_rate as usize);
                 let (lost, watch) = (health.clone(), health.clone());
@@ -50,14 +50,14 @@ impl System for Machine {
                 stream.play()?;
                 Ok((stream, consumer))
             };
-            let (stream, consumer) = format.start(start).map_err(|e| refused(DeviceKind::Microphone, name, &e))?;
+            let (stream, consumer) = format.start(start)?;
             Ok((format.stream(name, health, stream), consumer))
         })
     }
 
     fn playback(&mut self, wanted: Option<&str>) -> Result<(Stream, Feeder), AudioError> {
         open(DeviceKind::Speaker, wanted, |device, name| {
-            let (format, health) = (choose(DeviceKind::Speaker, device, name)?, Arc::new(Health::default()));
+            let (format, health) = (choose(DeviceKind::Speaker, device)?, Arc::new(Health::default()));
             let start = |config: StreamConfig| {
                 let (feeder, drain) = ring(config.sample_rate);
                 let watch = health.clone();
@@ -67,7 +67,7 @@ impl System for Machine {
                 stream.play()?;
                 Ok((stream, feeder))
             };
-            let (stream, feeder) = format.start(start).map_err(|e| refused(DeviceKind::Speaker, name, &e))?;
+            let (stream, feeder) = format.start(start)?;
             Ok((format.stream(name, health, stream), feeder))
         })
     }
@@ -82,11 +82,16 @@ struct DefaultCard {
     number: i32,
 }
 
+/// The default card; where that is not there, the first one.
 fn default_card() -> Option<DefaultCard> {
     silence_alsa();
-    let info = Ctl::new("default", true).and_then(|ctl| ctl.card_info()).ok()?;
-    let (id, name) = (info.get_id().ok()?.to_owned(), info.get_name().ok()?.to_owned());
-    Some(DefaultCard { id, name, number: info.get_card().get_index() })
+    let info = |control: &str| {
+        let info = Ctl::new(control, true).and_then(|ctl| ctl.card_info()).ok()?;
+        let (id, name) = (info.get_id().ok()?.to_owned(), info.get_name().ok()?.to_owned());
+        Some(DefaultCard { id, name, number: info.get_card().get_index() })
+    };
+    let cards = alsa::card::Iter::new().filter_map(Result::ok).map(|card| format!("hw:{}", card.get_index()));
+    std::iter::once("default".to_owned()).chain(cards).find_map(|control| info(&control))
 }
 
 /// What ALSA's library has to complain about on this thread stays out of stderr, since every failure is told in words of
@@ -115,43 +120,40 @@ fn title(device: &cpal::Device) -> String {
     if description.is_empty() || description == id { id } else { format!("{description} ({id})") }
 }
 
-/// Opens the device that is wanted. Where that is the default and it is not there, the first card that is takes its place.
+/// Opens the device that is wanted. Where that is the default and it is not there or no good, the first card that can be
+/// opened takes its place; not where another program has it or it is forbidden, which people must know.
 fn open<T>(
     kind: DeviceKind,
     wanted: Option<&str>,
-    start: impl Fn(&cpal::Device, &str) -> Result<T, AudioError>,
+    start: impl Fn(&cpal::Device, &str) -> Result<T, cpal::Error>,
 ) -> Result<T, AudioError> {
     let host = quiet_host();
     let there = list::devices(&host, kind);
     let names: Vec<Named> = there.iter().map(|(_, named)| named.clone()).collect();
-    if let Some(wanted) = wanted {
-        let device = &there[pick(kind, wanted, &names)?].0;
-        return start(device, &title(device)).map_err(|e| listing(e, kind, wanted, &names));
-    }
-    let default = match kind {
+    let default = || match kind {
         DeviceKind::Microphone => host.default_input_device(),
         DeviceKind::Speaker => host.default_output_device(),
     };
-    let opened = match default {
-        Some(device) => start(&device, &title(&device)),
-        None => Err(not_found(kind, "default", &names)),
+    let device = match wanted {
+        Some(wanted) => there[pick(kind, wanted, &names)?].0.clone(),
+        None => default().ok_or_else(|| not_found(kind, "default", &names))?,
     };
-    match opened {
-        Err(AudioError::NotFound { .. }) => {
-            let cards = there.iter().filter(|(_, named)| named.listed && named.id.starts_with("hw:"));
-            let mut opened = cards.filter_map(|(device, _)| start(device, &title(device)).ok());
-            opened.next().ok_or_else(|| not_found(kind, "default", &names))
+    let error = match start(&device, &title(&device)) {
+        Ok(opened) => return Ok(opened),
+        Err(error) => error,
+    };
+    if wanted.is_none() && !matches!(error.kind(), ErrorKind::DeviceBusy | ErrorKind::PermissionDenied) {
+        let cards = there.iter().filter(|(_, named)| named.listed && named.id.starts_with("hw:"));
+        if let Some(opened) = cards.filter_map(|(card, _)| start(card, &title(card)).ok()).next() {
+            return Ok(opened);
         }
-        opened => opened,
     }
-}
-
-/// A device that went between listing and opening is told like one that was never there.
-fn listing(error: AudioError, kind: DeviceKind, wanted: &str, there: &[Named]) -> AudioError {
-    match error {
-        AudioError::NotFound { .. } => not_found(kind, wanted, there),
-        error => error,
-    }
+    Err(match error.kind() {
+        ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => {
+            not_found(kind, wanted.unwrap_or("default"), &names)
+        }
+        _ => refused(kind, &title(&device), &error),
+    })
 }
 
 /// How a device is opened.
@@ -191,9 +193,8 @@ fn configs(
 }
 
 /// Chooses the format nearest to what is used inside: 48 kHz, mono or stereo, samples that are not exotic.
-fn choose(kind: DeviceKind, device: &cpal::Device, name: &str) -> Result<Format, AudioError> {
-    let best = configs(kind, device)
-        .map_err(|e| refused(kind, name, &e))?
+fn choose(kind: DeviceKind, device: &cpal::Device) -> Result<Format, cpal::Error> {
+    let best = configs(kind, device)?
         .filter_map(|range| {
             let format = FORMATS.iter().position(|f| *f == range.sample_format())?;
             let rate = RATE.clamp(range.min_sample_rate(), range.max_sample_rate());
@@ -206,11 +207,8 @@ fn choose(kind: DeviceKind, device: &cpal::Device, name: &str) -> Result<Format,
         })
         .min_by_key(|(cost, _)| *cost)
         .map(|(_, config)| config);
-    let Some(best) = best else {
-        let (what, _) = words(kind);
-        let detail = "offers no PCM format that is known here".to_owned();
-        return Err(AudioError::Device { what, name: name.to_owned(), detail, remedy: OTHER });
-    };
+    let unknown = || cpal::Error::with_message(ErrorKind::UnsupportedConfig, NO_FORMAT);
+    let best = best.ok_or_else(unknown)?;
     let blocks = block_size(best.sample_rate(), *best.buffer_size());
     Ok(Format { config: best.config(), samples: best.sample_format(), blocks })
 }
@@ -239,20 +237,17 @@ fn block_size(rate: u32, supported: SupportedBufferSize) -> BufferSize {
     }
 }
 
-const OTHER: &str = "choose another device from `telehaptic devices`";
+const NO_FORMAT: &str = "offers no PCM format that is known here";
 
 fn refused(kind: DeviceKind, name: &str, e: &cpal::Error) -> AudioError {
-    let (what, instead) = words(kind);
+    let (what, _) = words(kind);
     let remedy = match e.kind() {
         ErrorKind::DeviceBusy => "close the program that uses it, or choose another device",
         ErrorKind::PermissionDenied => "add the user to the group `audio`, or log in at the machine itself",
-        ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => {
-            let there = "it is not there now".to_owned();
-            return AudioError::NotFound { what, name: name.to_owned(), there, instead };
-        }
-        _ => OTHER,
+        _ => "choose another device from `telehaptic devices`",
     };
-    AudioError::Device { what, name: name.to_owned(), detail: e.to_string(), remedy }
+    let detail = e.to_string().trim_end_matches('.').to_owned();
+    AudioError::Device { what, name: name.to_owned(), detail, remedy }
 }
 
 /// Called on the device's own thread. An overrun or underrun mends itself, and what it does to the sound is counted by

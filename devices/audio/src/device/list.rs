@@ -3,7 +3,7 @@
 use cpal::ErrorKind;
 use cpal::traits::{DeviceTrait, HostTrait};
 
-use super::{configs, default_card, description, identifier, quiet_host};
+use super::{NO_FORMAT, configs, default_card, description, identifier, quiet_host};
 use crate::names::Named;
 use crate::{DeviceKind, FoundDevice};
 
@@ -72,7 +72,7 @@ fn ability(kind: DeviceKind, device: &cpal::Device) -> Result<String, String> {
         _ => String::new(),
     };
     if ranges.is_empty() {
-        return Err("offers no PCM format that is known here".to_owned());
+        return Err(NO_FORMAT.to_owned());
     }
     let rates =
         span(ranges.iter().map(|r| r.min_sample_rate()).min(), ranges.iter().map(|r| r.max_sample_rate()).max(), "Hz");

@@ -19,7 +19,8 @@ const INPUTS: [&str; 5] = ["Mic", "Internal Mic", "Front Mic", "Headset", "Digit
 pub fn muted() -> Vec<Muted> {
     silence_alsa();
     let Some(card) = default_card() else { return Vec::new() };
-    let Ok(mixer) = Mixer::new("default", true) else { return Vec::new() };
+    let device = if card.number < 0 { "default".to_owned() } else { format!("hw:{}", card.number) };
+    let Ok(mixer) = Mixer::new(&device, true) else { return Vec::new() };
     let controls: Vec<Control> = mixer.iter().filter_map(Selem::new).filter_map(|elem| control(&elem)).collect();
     let (name, option) = if card.number < 0 {
         (card.name, String::new())
