@@ -19,6 +19,9 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// A device that moves no sound for this long has stalled.
 const STALL: Duration = Duration::from_secs(2);
 
+/// Longer than a speaker's queue.
+const LEAVE: Duration = Duration::from_millis(500);
+
 /// What is to be done about a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
@@ -206,6 +209,8 @@ impl Source for Microphone {
 pub(crate) struct Speaker {
     watch: Watch,
     live: Option<(Stream, Feeder)>,
+    /// The device that was the default before: what it has queued fades out until then.
+    leaving: Option<(Stream, Feeder, Instant)>,
     /// Counters of the streams that are over.
     past: PlaybackStats,
 }
@@ -214,15 +219,16 @@ impl Speaker {
     /// Opens the one of this name, or the default one.
     pub fn open(system: Box<dyn System>, wanted: Option<&str>) -> Result<Self, AudioError> {
         let watch = Watch::new(DeviceKind::Speaker, wanted, system);
-        let mut speaker = Speaker { watch, live: None, past: PlaybackStats::default() };
-        speaker.reopen()?;
+        let mut speaker = Speaker { watch, live: None, leaving: None, past: PlaybackStats::default() };
+        speaker.reopen(Instant::ZERO)?;
         Ok(speaker)
     }
 
-    fn reopen(&mut self) -> Result<(), AudioError> {
+    fn reopen(&mut self, now: Instant) -> Result<(), AudioError> {
         let live = self.watch.open(|system, wanted| system.playback(wanted))?;
-        self.close();
-        self.live = Some(live);
+        self.past = self.stats();
+        let old = self.live.replace(live);
+        self.leaving = old.map(|(stream, feeder)| (stream, feeder, now + LEAVE));
         Ok(())
     }
 
@@ -245,13 +251,14 @@ impl Sink for Speaker {
     }
 
     fn tick(&mut self, now: Instant) {
+        self.leaving.take_if(|(_, _, until)| now >= *until);
         let live = self.live.as_ref();
         match self.watch.look(now, live.map(|(stream, feeder)| (stream, feeder.pulls()))) {
             Deed::Keep => {}
             Deed::Lose => self.close(),
             Deed::Open => {
                 // Why it fails again is no news.
-                let _ = self.reopen().inspect_err(|e| tracing::debug!("{e}"));
+                let _ = self.reopen(now).inspect_err(|e| tracing::debug!("{e}"));
             }
         }
     }

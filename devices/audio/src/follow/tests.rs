@@ -301,3 +301,28 @@ fn a_speaker_that_vanishes_is_told_once_and_plays_again_by_itself() {
     }
     assert!(speaker.stats().dropped == 0, "{:?}", speaker.stats());
 }
+
+#[test]
+fn a_speaker_follows_the_default_and_the_old_one_fades_out() {
+    let fake = Fake::with(&[("usb", 48_000), ("onboard", 96_000)]);
+    let mut speaker = Speaker::open(Box::new(fake.clone()), None).unwrap();
+    let sound = sine(440.0, 0.5, RATE, RATE as usize * 8);
+    let mut frames = sound.chunks_exact(FRAME);
+    for ms in (0..7_000u64).step_by(4) {
+        fake.run(ms);
+        if ms == 3_000 {
+            fake.world().default = Some("onboard");
+        }
+        speaker.tick(Instant::from_millis(ms));
+        if ms % 20 == 0 {
+            speaker.push(Instant::from_millis(ms), frames.next().unwrap());
+        }
+        // While both run, each takes its own blocks.
+        assert_eq!(speaker.leaving.is_some(), (3_000..3_500).contains(&ms), "at {ms} ms");
+    }
+    assert!(speaker.describe().starts_with("onboard") && speaker.fault().is_none());
+    let (old, new) = (fake.heard("usb"), fake.heard("onboard"));
+    assert!(steepest(&old) < NO_CLICK && steepest(&new) < NO_CLICK);
+    assert_eq!(level(&old[48_000 * 33 / 10..48_000 * 35 / 10]), 0.0);
+    assert!(tone(&new[96_000 / 2..], 96_000).above_rest_db > 50.0);
+}
