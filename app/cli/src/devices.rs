@@ -24,12 +24,21 @@ pub fn run() -> Result<(), Failure> {
     let sound = audio::list();
     let rows = |kind: DeviceKind| {
         let of_kind = sound.iter().filter(|d| d.kind == kind);
-        of_kind.map(|d| [format!("device:{}", d.name), d.detail.clone(), String::new()]).collect::<Vec<_>>()
+        of_kind.map(|d| [format!("device:{}", d.name), d.detail.clone(), sound_detail(d)]).collect::<Vec<_>>()
     };
     section("microphones (--mic)", rows(DeviceKind::Microphone), "none; --mic silence or file:PATH");
     section("speakers (--speaker)", rows(DeviceKind::Speaker), "none; --speaker none or file:PATH");
+    for muted in audio::muted() {
+        Voice::stdout().line(&format!("  {}", muted.text));
+    }
     forbidden(&access::SOUND);
     Ok(())
+}
+
+/// What it can do, or what stands in the way; and whether it is the default.
+fn sound_detail(device: &audio::FoundDevice) -> String {
+    let default = if device.is_default { "default; " } else { "" };
+    format!("{default}{}", device.problem.as_ref().unwrap_or(&device.ability))
 }
 
 fn haptic_rows() -> Vec<[String; 3]> {

@@ -98,7 +98,11 @@ pub struct MediaArgs {
     pub camera: Option<CameraSpec>,
     #[arg(help = "Sound at the teleoperator: device[:NAME], file:PATH (WAV) or silence", long, value_name = "SOURCE")]
     pub mic: Option<SourceSpec>,
-    #[arg(help = "Sound at the operator: device[:NAME], file:PATH (WAV) or none", long, value_name = "SINK")]
+    #[arg(
+        help = "Sound at the operator: device[:NAME] (a headset, or the other room hears its echo), file:PATH (WAV) or none",
+        long,
+        value_name = "SINK"
+    )]
     pub speaker: Option<SinkSpec>,
     /// No force on a device is longer, N [default: 3.3]
     #[arg(long, value_name = "N")]

@@ -127,6 +127,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             skipped: 0,
             backlog_bytes: 96,
             fault: String::new(),
+            level: None,
         },
         video: AvSnapshot {
             device: if is_operator { "H.264 320x240" } else { "scene 320x240, 25 pictures/s" }.into(),
@@ -134,6 +135,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             skipped: 3,
             backlog_bytes: 1_480,
             fault: String::new(),
+            level: None,
         },
         dropped: DropSnapshot { foreign: 2, garbage: 0, duplicate: 1, kernel: 0 },
         log: [

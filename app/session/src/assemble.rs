@@ -99,6 +99,10 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
     let (to_net_in, to_net_out) = RingBuffer::new(COMMANDS);
 
     let sound = av::sound(config, &clock, now, &shared, &wake)?;
+    if config.role == Role::Op && matches!(config.speaker, audio::SinkSpec::Device(_)) {
+        // The ring is empty still.
+        let _ = own_notes_in.push(Note::Text(audio::HEADSET_HINT.to_owned()));
+    }
     let picture = av::picture(config, &clock, now, &shared, &wake, pose_out)?;
     let snapshot = SnapshotCell::default();
     let (commands, command_out) = channel();

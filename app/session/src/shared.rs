@@ -168,6 +168,7 @@ pub(crate) struct AvSlot {
     pub frames: u64,
     pub skipped: u64,
     pub fault: String,
+    pub level: Option<audio::Level>,
 }
 
 /// Something that people should read; turned into a line of the log by the watcher.

@@ -165,6 +165,20 @@ pub struct AvSnapshot {
     pub backlog_bytes: u64,
     /// Why it does not run, in words; empty if it does.
     pub fault: String,
+    /// Sound that is captured (TOP) or played (OP); `None` for pictures, and where there is no sound now.
+    #[serde(default)]
+    pub level: Option<SoundLevel>,
+}
+
+/// Level of the last 100 ms of sound. 0 dBFS is full scale, a sine of full scale has an RMS of -3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SoundLevel {
+    /// Root mean square, dBFS, -120 at the lowest.
+    pub rms_dbfs: f32,
+    /// Largest sample, dBFS, -120 at the lowest.
+    pub peak_dbfs: f32,
+    /// A sample of the last second reached full scale.
+    pub clipped: bool,
 }
 
 /// What was thrown away on receipt.

@@ -1,10 +1,11 @@
-//! The sound threads. TOP: microphone, Opus, network. OP: network, order and time, Opus, speaker.
+//! The sound threads. TOP: microphone, Opus, network. OP: network, order and time, Opus, speaker. A device that vanishes
+//! is the device's own business: here it is silence and a fault to tell.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use audio::{Decoder, Encoder, FRAME, Sink, Source};
+use audio::{Decoder, Encoder, FRAME, Meter, Sink, Source};
 use media::Instant;
 use rtrb::{Consumer, Producer};
 use triple_buffer::Input;
@@ -17,16 +18,16 @@ use crate::shared::{AvSlot, Shared, SoundPacket, count};
 pub(crate) const FRAMES: usize = 64;
 /// Time between looks at device and queue.
 const NAP: Duration = Duration::from_millis(4);
-
-/// Opens a device again.
-pub(crate) type Reopen<D> = Box<dyn FnMut(Instant) -> Result<D, String> + Send>;
+/// Without a frame for this long there is no level to show.
+const LEVEL_LASTS: Duration = Duration::from_millis(200);
 
 /// The sound thread of a TOP.
 pub(crate) struct MicThread {
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub source: Box<dyn Source>,
-    pub reopen: Reopen<Box<dyn Source>>,
+    /// `None`: there is no sound to measure.
+    pub meter: Option<Meter>,
     pub encoder: Encoder,
     pub frames: Producer<SoundPacket>,
     pub wake: Box<dyn Fn() + Send>,
@@ -39,44 +40,52 @@ impl MicThread {
     pub fn run(mut self) {
         let mut frame = [0.0; FRAME];
         let mut packet = Vec::with_capacity(self.encoder.payload_bytes());
-        let mut retry_at = Instant::ZERO;
+        let mut codec_fault = String::new();
         while !self.shared.stopping() {
             let now = self.clock.now();
-            let failed = if self.state.fault.is_empty() {
-                self.drain(now, &mut frame, &mut packet).err()
-            } else if now >= retry_at {
-                (self.reopen)(now).map(|source| self.source = source).err().or(Some(String::new()))
-            } else {
-                None
-            };
-            if let Some(fault) = failed {
-                retry_at = now + crate::RETRY_EVERY;
-                self.state.fault = fault;
-                self.state.device = self.source.describe();
+            let mut news = false;
+            while let Some(captured_at) = self.source.poll(now, &mut frame) {
+                news = true;
+                self.state.level = self.meter.as_mut().map(|meter| meter.measure(&frame));
+                if !self.shared.connected.load(Ordering::Acquire) {
+                    continue;
+                }
+                match self.encoder.encode(&frame, &mut packet) {
+                    Ok(()) => {
+                        codec_fault.clear();
+                        self.send(captured_at, &packet);
+                    }
+                    Err(e) => codec_fault = e.to_string(),
+                }
+            }
+            let fault = self.source.fault().unwrap_or(&codec_fault);
+            if !fault.is_empty() {
+                self.state.level = None;
+            }
+            if news || fault != self.state.fault {
+                publish(&mut self.state, fault, self.source.describe());
                 self.slot.write(self.state.clone());
             }
             std::thread::sleep(NAP);
         }
     }
 
-    fn drain(&mut self, now: Instant, frame: &mut [f32; FRAME], packet: &mut Vec<u8>) -> Result<(), String> {
-        while let Some(captured_at) = self.source.poll(now, frame).map_err(|e| e.to_string())? {
-            if !self.shared.connected.load(Ordering::Acquire) {
-                continue;
+    fn send(&mut self, captured_at: Instant, packet: &[u8]) {
+        self.state.frames += 1;
+        match SoundPacket::new(self.state.frames, captured_at, packet) {
+            Some(p) if self.frames.push(p).is_ok() => (self.wake)(),
+            _ => {
+                count(&self.shared.dropped.audio);
+                self.state.skipped += 1;
             }
-            self.encoder.encode(frame, packet).map_err(|e| e.to_string())?;
-            self.state.frames += 1;
-            match SoundPacket::new(self.state.frames, captured_at, packet) {
-                Some(p) if self.frames.push(p).is_ok() => (self.wake)(),
-                _ => {
-                    count(&self.shared.dropped.audio);
-                    self.state.skipped += 1;
-                }
-            }
-            self.slot.write(self.state.clone());
         }
-        Ok(())
     }
+}
+
+fn publish(state: &mut AvSlot, fault: &str, device: String) {
+    state.device = device;
+    state.fault.clear();
+    state.fault.push_str(fault);
 }
 
 /// The sound thread of an OP.
@@ -84,7 +93,8 @@ pub(crate) struct SpeakerThread {
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub sink: Box<dyn Sink>,
-    pub reopen: Reopen<Box<dyn Sink>>,
+    /// `None`: nothing is played that could be measured.
+    pub meter: Option<Meter>,
     pub decoder: Decoder,
     pub frames: Consumer<SoundPacket>,
     pub slot: Input<AvSlot>,
@@ -96,7 +106,7 @@ impl SpeakerThread {
     pub fn run(mut self) {
         let mut jitter = JitterBuffer::new();
         let mut connection = self.shared.connection.load(Ordering::Acquire);
-        let mut retry_at = Instant::ZERO;
+        let mut played_at = Instant::ZERO;
         while !self.shared.stopping() {
             let now = self.clock.now();
             let peer = self.shared.connection.load(Ordering::Acquire);
@@ -107,32 +117,27 @@ impl SpeakerThread {
             while let Ok(packet) = self.frames.pop() {
                 jitter.put(packet);
             }
-            if let Err(fault) = self.play(now, &mut jitter)
-                && self.state.fault.is_empty()
-            {
-                self.state.fault = fault;
-                retry_at = now + crate::RETRY_EVERY;
-                self.slot.write(self.state.clone());
+            self.sink.tick(now);
+            let mut news = self.play(now, &mut jitter);
+            if news {
+                played_at = now;
             }
-            if !self.state.fault.is_empty() && now >= retry_at {
-                retry_at = now + crate::RETRY_EVERY;
-                match (self.reopen)(now) {
-                    Ok(sink) => {
-                        self.sink = sink;
-                        self.state.fault.clear();
-                        self.state.device = self.sink.describe();
-                    }
-                    Err(fault) => self.state.fault = fault,
-                }
+            let fault = self.sink.fault().unwrap_or_default();
+            let quiet = !fault.is_empty() || now.saturating_since(played_at) > LEVEL_LASTS;
+            if quiet && self.state.level.take().is_some() {
+                news = true;
+            }
+            if news || fault != self.state.fault {
+                publish(&mut self.state, fault, self.sink.describe());
                 self.slot.write(self.state.clone());
             }
             std::thread::sleep(NAP);
         }
     }
 
-    fn play(&mut self, now: Instant, jitter: &mut JitterBuffer) -> Result<(), String> {
+    /// Plays what is due; says whether anything was.
+    fn play(&mut self, now: Instant, jitter: &mut JitterBuffer) -> bool {
         let mut samples = [0.0; FRAME];
-        let mut played = Ok(());
         let mut any = false;
         while let Some(due) = jitter.take(now) {
             match &due {
@@ -143,14 +148,12 @@ impl SpeakerThread {
                 Due::Missing => self.decoder.decode(None, &mut samples),
             }
             any = true;
-            if self.state.fault.is_empty() && played.is_ok() {
-                played = self.sink.push(now, &samples).map_err(|e| e.to_string());
-            }
+            self.state.level = self.meter.as_mut().map(|meter| meter.measure(&samples));
+            self.sink.push(now, &samples);
         }
         if any {
             self.state.skipped = self.decoder.concealed() + jitter.late();
-            self.slot.write(self.state.clone());
         }
-        played
+        any
     }
 }

@@ -18,7 +18,9 @@ use crate::carries::carries;
 use crate::error::SessionError;
 use crate::history::{ChannelMemory, Now};
 use crate::shared::{AvSlot, NetSlot, Note, ServoSlot, Shared};
-use crate::snapshot::{AvSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, LinkState, Snapshot};
+use crate::snapshot::{
+    AvSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, LinkState, Snapshot, SoundLevel,
+};
 use crate::station::SnapshotCell;
 
 /// Time between snapshots.
@@ -71,6 +73,7 @@ pub(crate) struct Memory {
     point_at: Option<Instant>,
     left: bool,
     sound_fault: String,
+    sound_device: String,
     picture_fault: String,
 }
 
@@ -172,6 +175,15 @@ impl Watcher {
         let now_sound = self.memory.sound_fault.clone();
         let now_picture = self.memory.picture_fault.clone();
         let sound_name = if top { "microphone" } else { "speaker" };
+        let device = &self.sound.read().device;
+        if *device != self.memory.sound_device {
+            let before = std::mem::replace(&mut self.memory.sound_device, device.clone());
+            // The default has moved: what fails or comes back is told below.
+            if !before.is_empty() && now_sound.is_empty() && sound.is_empty() {
+                let text = format!("{sound_name} is now {}", self.memory.sound_device);
+                self.line(now, text);
+            }
+        }
         for (name, before, fault) in [(sound_name, sound, now_sound), ("camera", picture, now_picture)] {
             if fault != before {
                 let text = if fault.is_empty() { "is back".into() } else { format!("fails: {fault}; tried again") };
@@ -313,5 +325,6 @@ fn av(slot: &AvSlot, backlog: usize) -> AvSnapshot {
         skipped: slot.skipped,
         backlog_bytes: backlog as u64,
         fault: slot.fault.clone(),
+        level: slot.level.map(|l| SoundLevel { rms_dbfs: l.rms_dbfs, peak_dbfs: l.peak_dbfs, clipped: l.clipped }),
     }
 }

@@ -1,64 +1,108 @@
 //! Sound devices through cpal. This file and those below `device/` are the only ones that name it.
 //!
 //! On Linux the devices are ALSA's. Names: an identifier such as `hw:Loopback,0` or
-//! `hw:CARD=Loopback,DEV=0`, or any part of an identifier or a description, in any case.
+//! `hw:CARD=Loopback,DEV=0`, or any part of an identifier or a description that fits one device, in any case.
 
-mod capture;
-mod output;
+mod callbacks;
+mod list;
+pub(crate) mod mixer;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
-use alsa::Output;
-use cpal::traits::{DeviceTrait, HostTrait};
+use alsa::{Ctl, Output};
+use cpal::traits::{DeviceTrait, HostTrait, StreamTrait};
 use cpal::{BufferSize, ErrorKind, SampleFormat, StreamConfig, SupportedBufferSize};
 
-pub(crate) use capture::Microphone;
-pub(crate) use output::Speaker;
+pub use list::list;
 
-use crate::{AudioError, DeviceKind, FoundDevice, RATE};
+use crate::names::{Named, not_found, pick, words};
+use crate::playback::{Feeder, ring};
+use crate::system::{Health, Stream, System};
+use crate::{AudioError, DeviceKind, RATE};
 
-/// The devices that can be given after `device:`. ALSA's many aliases of one card are left out, and so are its
-/// `null` devices, which have no clock. Empty if there is no sound system.
-pub fn list() -> Vec<FoundDevice> {
-    let Ok(devices) = quiet_host().devices() else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for device in devices {
-        let name = identifier(&device);
-        let is_card = name.starts_with("hw:");
-        if !is_card && (name.contains(':') || name == "null") {
-            continue;
+/// The sound system of this machine.
+#[derive(Default)]
+pub(crate) struct Machine {
+    /// The kernel's list of cards, and what the default was when it was read.
+    seen: Option<(Vec<u8>, Option<String>)>,
+}
+
+impl System for Machine {
+    /// The card behind ALSA's `default`. A sound server's default stays the same here: the server itself moves streams.
+    fn default_now(&mut self, _kind: DeviceKind) -> Option<String> {
+        // To ask ALSA costs a connection where a sound server runs: only when cards have come or gone.
+        let cards = std::fs::read("/proc/asound/cards").unwrap_or_default();
+        if self.seen.as_ref().is_none_or(|(seen, _)| *seen != cards) {
+            self.seen = Some((cards, default_card().map(|card| format!("{} {}", card.id, card.name))));
         }
-        let description = device.description().map(|d| d.name().to_owned()).unwrap_or_default();
-        for kind in [DeviceKind::Microphone, DeviceKind::Speaker] {
-            // Cards are not opened for the list: another program may hold them. Others exist as names only, so
-            // they are tried.
-            let usable = match kind {
-                DeviceKind::Microphone => device.supports_input() && (is_card || device.default_input_config().is_ok()),
-                DeviceKind::Speaker => device.supports_output() && (is_card || device.default_output_config().is_ok()),
-            };
-            let entry = FoundDevice { name: name.clone(), kind, detail: description.clone() };
-            if usable && !found.contains(&entry) && !is_alias(&found, &entry) {
-                found.push(entry);
-            }
-        }
+        self.seen.as_ref().and_then(|(_, default)| default.clone())
     }
-    found
+
+    fn capture(&mut self, wanted: Option<&str>) -> Result<(Stream, rtrb::Consumer<f32>), AudioError> {
+        open(DeviceKind::Microphone, wanted, |device, name| {
+            let (format, health) = (choose(DeviceKind::Microphone, device)?, Arc::new(Health::default()));
+            let start = |config: StreamConfig| {
+                let (producer, consumer) = rtrb::RingBuffer::new(config.sample_rate as usize);
+                let (lost, watch) = (health.clone(), health.clone());
+                let on_data = callbacks::capture(format.samples, config.channels, producer, lost);
+                let on_error = move |e| on_error(&watch, &e);
+                let stream = device.build_input_stream_raw(config, format.samples, on_data, on_error, None)?;
+                stream.play()?;
+                Ok((stream, consumer))
+            };
+            let (stream, consumer) = format.start(start)?;
+            Ok((format.stream(name, health, stream), consumer))
+        })
+    }
+
+    fn playback(&mut self, wanted: Option<&str>) -> Result<(Stream, Feeder), AudioError> {
+        open(DeviceKind::Speaker, wanted, |device, name| {
+            let (format, health) = (choose(DeviceKind::Speaker, device)?, Arc::new(Health::default()));
+            let start = |config: StreamConfig| {
+                let (feeder, drain) = ring(config.sample_rate);
+                let watch = health.clone();
+                let on_data = callbacks::playback(format.samples, config.channels, drain);
+                let on_error = move |e| on_error(&watch, &e);
+                let stream = device.build_output_stream_raw(config, format.samples, on_data, on_error, None)?;
+                stream.play()?;
+                Ok((stream, feeder))
+            };
+            let (stream, feeder) = format.start(start)?;
+            Ok((format.stream(name, health, stream), feeder))
+        })
+    }
 }
 
-/// `hw:CARD=0,DEV=0` is the same as `hw:CARD=Loopback,DEV=0` listed before it.
-fn is_alias(found: &[FoundDevice], entry: &FoundDevice) -> bool {
-    let numeric = entry.name.strip_prefix("hw:CARD=").is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
-    numeric && found.iter().any(|f| f.kind == entry.kind && f.detail == entry.detail && f.name != entry.name)
+/// The card behind ALSA's `default` control, or a sound server that stands in for it.
+struct DefaultCard {
+    /// Short name of the card, as in `hw:CARD=...`.
+    id: String,
+    name: String,
+    /// Number of the card; below zero for a sound server.
+    number: i32,
 }
 
-/// The sound system; what ALSA's library has to complain about on this thread stays out of stderr, since every failure is
-/// told in words of our own.
-fn quiet_host() -> cpal::Host {
+/// The default card; where that is not there, the first one.
+fn default_card() -> Option<DefaultCard> {
+    silence_alsa();
+    let info = |control: &str| {
+        let info = Ctl::new(control, true).and_then(|ctl| ctl.card_info()).ok()?;
+        let (id, name) = (info.get_id().ok()?.to_owned(), info.get_name().ok()?.to_owned());
+        Some(DefaultCard { id, name, number: info.get_card().get_index() })
+    };
+    let cards = alsa::card::Iter::new().filter_map(Result::ok).map(|card| format!("hw:{}", card.get_index()));
+    std::iter::once("default".to_owned()).chain(cards).find_map(|control| info(&control))
+}
+
+/// What ALSA's library has to complain about on this thread stays out of stderr, since every failure is told in words of
+/// our own.
+fn silence_alsa() {
     // Without the handler all is as well, only less quiet.
     let _ = Output::local_error_handler();
+}
+
+fn quiet_host() -> cpal::Host {
+    silence_alsa();
     cpal::default_host()
 }
 
@@ -66,62 +110,91 @@ fn identifier(device: &cpal::Device) -> String {
     device.id().map(|id| id.id().to_owned()).unwrap_or_default()
 }
 
-const fn words(kind: DeviceKind) -> (&'static str, &'static str) {
-    match kind {
-        DeviceKind::Microphone => ("microphone", "--mic silence or --mic file:PATH"),
-        DeviceKind::Speaker => ("speaker", "--speaker none or --speaker file:PATH"),
+fn description(device: &cpal::Device) -> String {
+    device.description().map(|d| d.name().to_owned()).unwrap_or_default()
+}
+
+/// What the device is called in messages.
+fn title(device: &cpal::Device) -> String {
+    let (id, description) = (identifier(device), description(device));
+    if description.is_empty() || description == id { id } else { format!("{description} ({id})") }
+}
+
+/// Opens the device that is wanted. Where that is the default and it is not there or no good, the first card that can be
+/// opened takes its place; not where another program has it or it is forbidden, which people must know.
+fn open<T>(
+    kind: DeviceKind,
+    wanted: Option<&str>,
+    start: impl Fn(&cpal::Device, &str) -> Result<T, cpal::Error>,
+) -> Result<T, AudioError> {
+    let host = quiet_host();
+    let there = list::devices(&host, kind);
+    let names: Vec<Named> = there.iter().map(|(_, named)| named.clone()).collect();
+    let default = || match kind {
+        DeviceKind::Microphone => host.default_input_device(),
+        DeviceKind::Speaker => host.default_output_device(),
+    };
+    let device = match wanted {
+        Some(wanted) => there[pick(kind, wanted, &names)?].0.clone(),
+        None => default().ok_or_else(|| not_found(kind, "default", &names))?,
+    };
+    let error = match start(&device, &title(&device)) {
+        Ok(opened) => return Ok(opened),
+        Err(error) => error,
+    };
+    if wanted.is_none() && !matches!(error.kind(), ErrorKind::DeviceBusy | ErrorKind::PermissionDenied) {
+        let cards = there.iter().filter(|(_, named)| named.listed && named.id.starts_with("hw:"));
+        if let Some(opened) = cards.filter_map(|(card, _)| start(card, &title(card)).ok()).next() {
+            return Ok(opened);
+        }
+    }
+    Err(match error.kind() {
+        ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => {
+            not_found(kind, wanted.unwrap_or("default"), &names)
+        }
+        _ => refused(kind, &title(&device), &error),
+    })
+}
+
+/// How a device is opened.
+#[derive(Clone, Copy)]
+struct Format {
+    config: StreamConfig,
+    samples: SampleFormat,
+    blocks: BufferSize,
+}
+
+impl Format {
+    /// In blocks of 10 ms; if it does not like that, as it likes.
+    fn start<T>(&self, start: impl Fn(StreamConfig) -> Result<T, cpal::Error>) -> Result<T, cpal::Error> {
+        let mut config = self.config;
+        config.buffer_size = self.blocks;
+        start(config).or_else(|_| {
+            config.buffer_size = BufferSize::Default;
+            start(config)
+        })
+    }
+
+    fn stream(&self, name: &str, health: Arc<Health>, stream: cpal::Stream) -> Stream {
+        let StreamConfig { sample_rate: rate, channels, .. } = self.config;
+        Stream { name: name.to_owned(), rate, channels, health, _keep: Box::new(stream) }
     }
 }
 
-/// A device and its name for people.
-fn find(kind: DeviceKind, wanted: Option<&str>) -> Result<(cpal::Device, String), AudioError> {
-    let (what, instead) = words(kind);
-    let not_found = || AudioError::NotFound { what, name: wanted.unwrap_or("default").to_owned(), instead };
-    let host = quiet_host();
-    let device = match wanted {
-        None if kind == DeviceKind::Microphone => host.default_input_device(),
-        None => host.default_output_device(),
-        Some(name) => {
-            let id = cpal::DeviceId::new(host.id(), name);
-            host.device_by_id(&id).or_else(|| by_part(&host, kind, name))
-        }
-    };
-    let device = device.ok_or_else(not_found)?;
-    let id = identifier(&device);
-    let name = match device.description() {
-        Ok(description) if description.name() != id => format!("{} ({id})", description.name()),
-        _ => id,
-    };
-    Ok((device, name))
-}
-
-fn by_part(host: &cpal::Host, kind: DeviceKind, part: &str) -> Option<cpal::Device> {
-    let part = part.to_lowercase();
-    let fits = |device: &cpal::Device| {
-        let direction = match kind {
-            DeviceKind::Microphone => device.supports_input(),
-            DeviceKind::Speaker => device.supports_output(),
-        };
-        let description = device.description().map(|d| d.name().to_lowercase()).unwrap_or_default();
-        direction && (description.contains(&part) || identifier(device).to_lowercase().contains(&part))
-    };
-    // The card itself before ALSA's converting aliases of it: conversion is done here.
-    host.devices().ok()?.filter(fits).min_by_key(|d| u8::from(!identifier(d).starts_with("hw:")))
-}
-
-/// Chooses the format nearest to what is used inside: 48 kHz, mono or stereo, samples that are not exotic.
-fn choose(
+fn configs(
     kind: DeviceKind,
     device: &cpal::Device,
-    name: &str,
-) -> Result<(StreamConfig, SampleFormat, SupportedBufferSize), AudioError> {
+) -> Result<impl Iterator<Item = cpal::SupportedStreamConfigRange>, cpal::Error> {
     let ranges: Vec<_> = match kind {
         DeviceKind::Microphone => device.supported_input_configs().map(Iterator::collect),
         DeviceKind::Speaker => device.supported_output_configs().map(Iterator::collect),
-    }
-    .map_err(|e| refused(kind, name, &e))?;
-    let best = ranges
-        .iter()
+    }?;
+    Ok(ranges.into_iter().filter(|range| FORMATS.contains(&range.sample_format())))
+}
+
+/// Chooses the format nearest to what is used inside: 48 kHz, mono or stereo, samples that are not exotic.
+fn choose(kind: DeviceKind, device: &cpal::Device) -> Result<Format, cpal::Error> {
+    let best = configs(kind, device)?
         .filter_map(|range| {
             let format = FORMATS.iter().position(|f| *f == range.sample_format())?;
             let rate = RATE.clamp(range.min_sample_rate(), range.max_sample_rate());
@@ -134,20 +207,21 @@ fn choose(
         })
         .min_by_key(|(cost, _)| *cost)
         .map(|(_, config)| config);
-    let Some(best) = best else {
-        let (what, _) = words(kind);
-        let detail = "offers no PCM format that is known here".to_owned();
-        let remedy = "choose another device from `telehaptic devices`";
-        return Err(AudioError::Device { what, name: name.to_owned(), detail, remedy });
-    };
-    Ok((best.config(), best.sample_format(), *best.buffer_size()))
+    let unknown = || cpal::Error::with_message(ErrorKind::UnsupportedConfig, NO_FORMAT);
+    let best = best.ok_or_else(unknown)?;
+    let blocks = block_size(best.sample_rate(), *best.buffer_size());
+    Ok(Format { config: best.config(), samples: best.sample_format(), blocks })
 }
 
-const FORMATS: [SampleFormat; 7] = [
+/// Those that [`callbacks`] converts, best first.
+const FORMATS: [SampleFormat; 10] = [
     SampleFormat::F32,
     SampleFormat::I16,
     SampleFormat::I32,
+    SampleFormat::I24,
     SampleFormat::U16,
+    SampleFormat::U32,
+    SampleFormat::U24,
     SampleFormat::U8,
     SampleFormat::I8,
     SampleFormat::F64,
@@ -163,51 +237,24 @@ fn block_size(rate: u32, supported: SupportedBufferSize) -> BufferSize {
     }
 }
 
+const NO_FORMAT: &str = "offers no PCM format that is known here";
+
 fn refused(kind: DeviceKind, name: &str, e: &cpal::Error) -> AudioError {
-    let (what, instead) = words(kind);
+    let (what, _) = words(kind);
     let remedy = match e.kind() {
         ErrorKind::DeviceBusy => "close the program that uses it, or choose another device",
         ErrorKind::PermissionDenied => "add the user to the group `audio`, or log in at the machine itself",
-        ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable => {
-            return AudioError::NotFound { what, name: name.to_owned(), instead };
-        }
         _ => "choose another device from `telehaptic devices`",
     };
-    AudioError::Device { what, name: name.to_owned(), detail: e.to_string(), remedy }
+    let detail = e.to_string().trim_end_matches('.').to_owned();
+    AudioError::Device { what, name: name.to_owned(), detail, remedy }
 }
 
-/// What the device's own thread reports.
-#[derive(Debug, Default)]
-struct Health {
-    /// Set once the stream is over.
-    fault: Mutex<Option<String>>,
-    /// Overruns or underruns that the system reported.
-    glitches: AtomicU64,
-}
-
-impl Health {
-    fn on_error(&self, e: &cpal::Error) {
-        match e.kind() {
-            ErrorKind::Xrun => {
-                self.glitches.fetch_add(1, Ordering::Relaxed);
-            }
-            ErrorKind::RealtimeDenied | ErrorKind::DeviceChanged => tracing::debug!("sound: {e}"),
-            _ => {
-                if let Ok(mut fault) = self.fault.lock() {
-                    fault.get_or_insert_with(|| e.to_string());
-                }
-            }
-        }
-    }
-
-    /// The error that ended the stream, if one did.
-    fn check(&self, kind: DeviceKind, name: &str) -> Result<(), AudioError> {
-        let fault = self.fault.lock().ok().and_then(|f| f.clone());
-        let Some(detail) = fault else {
-            return Ok(());
-        };
-        let (what, _) = words(kind);
-        let remedy = "plug it in again and restart the station, or choose another device";
-        Err(AudioError::Device { what, name: name.to_owned(), detail, remedy })
+/// Called on the device's own thread. An overrun or underrun mends itself, and what it does to the sound is counted by
+/// the rings.
+fn on_error(health: &Health, e: &cpal::Error) {
+    match e.kind() {
+        ErrorKind::Xrun | ErrorKind::RealtimeDenied | ErrorKind::DeviceChanged => {}
+        _ => health.fail(e.to_string()),
     }
 }

@@ -15,17 +15,29 @@ pub enum AudioError {
         /// The grammar.
         expected: &'static str,
     },
-    /// No device of that name or direction. Remedy: plug it in, or choose a listed one.
-    #[error("{what} \"{name}\" not found: run `telehaptic devices` for the names, or use {instead}")]
+    /// No device of that name or direction. Remedy: plug it in, or choose one that is there.
+    #[error("{what} \"{name}\" not found: {there}; or use {instead}")]
     NotFound {
         /// "microphone" or "speaker".
         what: &'static str,
         /// Name or part of a name that was asked for.
         name: String,
+        /// Those that are there, in words.
+        there: String,
         /// What works without a device.
         instead: &'static str,
     },
-    /// A device was found but refuses, or has gone while running.
+    /// A part of a name that several devices have. Remedy: one of their full names.
+    #[error("{what} \"{name}\" fits more than one: give one of {fits}")]
+    Ambiguous {
+        /// "microphone" or "speaker".
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// Names of those that it fits.
+        fits: String,
+    },
+    /// A device was found but refuses.
     #[error("{what} \"{name}\": {detail}; {remedy}")]
     Device {
         /// "microphone" or "speaker".

@@ -3,7 +3,7 @@
 use media::{Duration, Instant};
 
 use crate::pace::Pace;
-use crate::{AudioError, FRAME, Sink, Source};
+use crate::{FRAME, Sink, Source};
 
 /// Frames of zeros at the pace of `now`.
 pub(crate) struct Silence(Pace);
@@ -19,11 +19,10 @@ impl Source for Silence {
         "silence".to_owned()
     }
 
-    fn poll(&mut self, now: Instant, frame: &mut [f32; FRAME]) -> Result<Option<Instant>, AudioError> {
-        Ok(self.0.poll(now).map(|(_, at)| {
-            frame.fill(0.0);
-            at
-        }))
+    fn poll(&mut self, now: Instant, frame: &mut [f32; FRAME]) -> Option<Instant> {
+        let (_, at) = self.0.poll(now)?;
+        frame.fill(0.0);
+        Some(at)
     }
 
     fn dropped(&self) -> u64 {
@@ -39,9 +38,7 @@ impl Sink for Nowhere {
         "none".to_owned()
     }
 
-    fn push(&mut self, _now: Instant, _samples: &[f32]) -> Result<(), AudioError> {
-        Ok(())
-    }
+    fn push(&mut self, _now: Instant, _samples: &[f32]) {}
 
     fn queued(&self) -> Duration {
         Duration::ZERO

@@ -70,16 +70,15 @@ impl Source for WavSource {
         format!("{} ({seconds:.1} s looped, {sample_rate} Hz, {channels} ch)", file_name(&self.path))
     }
 
-    fn poll(&mut self, now: Instant, frame: &mut [f32; FRAME]) -> Result<Option<Instant>, AudioError> {
-        Ok(self.pace.poll(now).map(|(number, at)| {
-            let length = self.samples.len();
-            let mut position = (number as usize).wrapping_mul(FRAME) % length;
-            for sample in frame.iter_mut() {
-                *sample = self.samples[position];
-                position = (position + 1) % length;
-            }
-            at
-        }))
+    fn poll(&mut self, now: Instant, frame: &mut [f32; FRAME]) -> Option<Instant> {
+        let (number, at) = self.pace.poll(now)?;
+        let length = self.samples.len();
+        let mut position = (number as usize).wrapping_mul(FRAME) % length;
+        for sample in frame.iter_mut() {
+            *sample = self.samples[position];
+            position = (position + 1) % length;
+        }
+        Some(at)
     }
 
     fn dropped(&self) -> u64 {
@@ -94,7 +93,7 @@ fn resample_loop(mono: &[f32], rate: u32) -> Vec<f32> {
     }
     let mut resampler = Resampler::new(rate, RATE);
     let wanted = ((mono.len() as u64 * u64::from(RATE) + u64::from(rate) / 2) / u64::from(rate)).max(1) as usize;
-    let lead = resampler.delay();
+    let lead = resampler.longest_lag();
     let around = |i: usize| mono[i % mono.len()];
     // Start early by the kernel's reach, end late by as much.
     let start = mono.len() - lead % mono.len();
@@ -112,6 +111,7 @@ pub(crate) struct WavSink {
     path: PathBuf,
     writer: WavWriter<BufWriter<File>>,
     unflushed: usize,
+    fault: Option<String>,
 }
 
 const WRITE_REMEDY: &str = "choose a path that can be written, on a disk with room";
@@ -120,7 +120,22 @@ impl WavSink {
     pub(crate) fn create(path: &Path) -> Result<Self, AudioError> {
         let spec = WavSpec { channels: 1, sample_rate: RATE, bits_per_sample: 16, sample_format: SampleFormat::Int };
         let writer = WavWriter::create(path, spec).map_err(|e| AudioError::file(path, plain(e), WRITE_REMEDY))?;
-        Ok(WavSink { path: path.to_owned(), writer, unflushed: 0 })
+        Ok(WavSink { path: path.to_owned(), writer, unflushed: 0, fault: None })
+    }
+
+    fn write(&mut self, samples: &[f32]) -> Result<(), hound::Error> {
+        for sample in samples {
+            let value = (sample.clamp(-1.0, 1.0) * 32767.0).round() as i16;
+            self.writer.write_sample(value)?;
+        }
+        self.unflushed += samples.len();
+        if self.unflushed >= RATE as usize {
+            self.unflushed = 0;
+            self.writer.flush()?;
+            // What was written has reached the disk.
+            self.fault = None;
+        }
+        Ok(())
     }
 }
 
@@ -129,22 +144,20 @@ impl Sink for WavSink {
         format!("{} (48000 Hz, 1 ch)", file_name(&self.path))
     }
 
-    fn push(&mut self, _now: Instant, samples: &[f32]) -> Result<(), AudioError> {
-        let fail = |e| AudioError::file(&self.path, plain(e), WRITE_REMEDY);
-        for sample in samples {
-            let value = (sample.clamp(-1.0, 1.0) * 32767.0).round() as i16;
-            self.writer.write_sample(value).map_err(fail)?;
+    fn push(&mut self, _now: Instant, samples: &[f32]) {
+        if let Err(e) = self.write(samples)
+            && self.fault.is_none()
+        {
+            self.fault = Some(AudioError::file(&self.path, plain(e), WRITE_REMEDY).to_string());
         }
-        self.unflushed += samples.len();
-        if self.unflushed >= RATE as usize {
-            self.unflushed = 0;
-            self.writer.flush().map_err(fail)?;
-        }
-        Ok(())
     }
 
     fn queued(&self) -> Duration {
         Duration::ZERO
+    }
+
+    fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use audio::{Meter, SinkSpec, SourceSpec};
 use media::{Duration, Instant, Role};
 use rtrb::{Consumer, Producer, RingBuffer};
 use scene::{Image, Pose, Renderer, SceneConfig};
@@ -43,12 +44,11 @@ pub(super) fn sound(
             let encoder = audio::Encoder::new(config.audio_bytes).map_err(wrong("sound encoder"))?;
             let state = AvSlot { device: source.describe(), ..AvSlot::default() };
             let (slot_in, slot) = triple_buffer(&state);
-            let spec = config.mic.clone();
             let thread = MicThread {
                 shared: shared.clone(),
                 clock: *clock,
                 source,
-                reopen: Box::new(move |now| audio::open_source(&spec, now).map_err(|e| e.to_string())),
+                meter: (config.mic != SourceSpec::Silence).then(Meter::new),
                 encoder,
                 frames: producer,
                 wake: wake(),
@@ -62,12 +62,11 @@ pub(super) fn sound(
             let decoder = audio::Decoder::new().map_err(wrong("sound decoder"))?;
             let state = AvSlot { device: sink.describe(), ..AvSlot::default() };
             let (slot_in, slot) = triple_buffer(&state);
-            let spec = config.speaker.clone();
             let thread = SpeakerThread {
                 shared: shared.clone(),
                 clock: *clock,
                 sink,
-                reopen: Box::new(move |_| audio::open_sink(&spec).map_err(|e| e.to_string())),
+                meter: (config.speaker != SinkSpec::None).then(Meter::new),
                 decoder,
                 frames: consumer,
                 slot: slot_in,
