@@ -20,6 +20,8 @@ pub fn run(args: &CtlArgs) -> Result<(), Failure> {
         CtlCommand::Stop => Command::Stop,
         CtlCommand::Estop => Command::EmergencyStop,
         CtlCommand::Release => Command::ReleaseStop,
+        CtlCommand::Engage => Command::Engage,
+        CtlCommand::Calibrate => Command::Calibrate,
         CtlCommand::Scheme { scheme } => Command::Scheme(scheme),
     };
     client.command(command).map_err(Failure::failed)

@@ -245,6 +245,10 @@ pub enum CtlCommand {
     Estop,
     /// Release this station's emergency stop; force ramps up
     Release,
+    /// The device is in your hand (again): force may come up after a fault of the device or a trip
+    Engage,
+    /// Calibrate the haptic device anew, or say that its arm is in the reference pose
+    Calibrate,
     /// Change the packetization on both channels
     Scheme {
         /// no-merge, k-merge:N, dpm or dpm-hold-up

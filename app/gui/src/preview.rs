@@ -61,6 +61,8 @@ impl StationHandle for PreviewStation {
                 snapshot.haptic.stopped_here = false;
                 snapshot.haptic.engagement = 1.0;
             }
+            Command::Engage => snapshot.haptic.waits_for_user = false,
+            Command::Calibrate | Command::DeadMan(_) => {}
             Command::Stop => snapshot.ended = Some("stopped at the window".into()),
         }
         commands.push(command);
@@ -120,6 +122,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             missed: 3,
             late_us: [0.4, 1.3, 214.0],
             priority: "real-time priority".into(),
+            ..HapticSnapshot::default()
         },
         audio: AvSnapshot {
             device: if is_operator { "Built-in Audio" } else { "voice.wav" }.into(),

@@ -71,7 +71,7 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
     };
 
     let device = open_device(config, now)?;
-    let device_name = device.info().name.clone();
+    let info = device.info().clone();
     let (pose_in, pose_out) = triple_buffer(&Pose::default());
     let side = match config.role {
         Role::Op => Servo::master(device.as_ref(), config.force_limit, now),
@@ -148,7 +148,10 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
             ticket: ticket.filter(|_| config.role == Role::Top).map(|t| t.to_string()),
             called: config.called().map(|a| a.to_string()).unwrap_or_default(),
             answer_timeout: config.answer_timeout().filter(|_| config.role == Role::Op),
-            device: device_name,
+            device: info.name,
+            shows_force: info.shows_force,
+            workspace_radius: info.workspace_radius,
+            dead_man: "none",
             max_force,
             triggers: config.triggers,
             fragment_bytes: u32::try_from(config.fragment_size).unwrap_or(u32::MAX),

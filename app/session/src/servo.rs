@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haptic::{
-    ControlConfig, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received, SafetyConfig,
-    Slave, Step,
+    Calibration, ControlConfig, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
+    SafetyConfig, SafetyStatus, Slave, Stage, StageState, Step,
 };
 use media::{Duration, Force, HapticSample, Instant, Vector};
 use rtrb::Producer;
@@ -22,6 +22,8 @@ const JUMP: Duration = Duration::from_secs(1);
 const FAULT_AFTER: u32 = 50;
 /// Lateness is worked out from its histogram every so many ticks.
 const LATENESS_EVERY: u64 = 128;
+/// The work of a stage of safety is told no more often than this.
+const STAGE_REST: Duration = Duration::from_secs(10);
 /// Time of a scene's step.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -53,6 +55,10 @@ pub(crate) struct ServoState {
     /// The last step, and how long the machine had been suspended by then.
     last_at: Option<(Instant, Duration)>,
     connection: u32,
+    calibrations: u32,
+    calibration: Calibration,
+    /// What each stage of safety did last, and when that was last told.
+    stages: [(StageState, Option<Instant>); Stage::ALL.len()],
     failing: u32,
     write_error: Option<DeviceError>,
     force_off: Option<ForceOff>,
@@ -88,6 +94,7 @@ impl Servo {
     /// One tick: `tick` counts from 0 and skips those that were missed; `suspended` is how long this machine has slept.
     pub fn step(&mut self, now: Instant, suspended: Duration, tick: u64, lateness: &Lateness) {
         let gate = self.gate(now, suspended);
+        self.calibrate();
         let newest = *self.newest.read();
         let device = self.device.as_mut();
         let step = match &mut self.side {
@@ -99,6 +106,7 @@ impl Servo {
             }),
         };
         self.watch_device(&step.state);
+        self.watch_stages(now, &step.status.safety);
         self.state.write_error = step.written.as_ref().err().cloned();
 
         if self.samples.push(ServoSample { tick, at: now, sample: step.sample }).is_err() {
@@ -134,6 +142,42 @@ impl Servo {
             stopped_here: self.shared.stopped_here.load(Ordering::Acquire),
             stopped_there: self.shared.stopped_there.load(Ordering::Acquire),
             connected,
+            engagements: self.shared.engagements.load(Ordering::Acquire),
+            dead_man: Some(now.as_nanos() / 1_000_000 < self.shared.dead_man_until_ms.load(Ordering::Acquire)),
+            loop_delay: match self.shared.loop_delay_us.load(Ordering::Relaxed) {
+                0 => None,
+                us => Some(Duration::from_micros(u64::from(us))),
+            },
+        }
+    }
+
+    /// A wish to calibrate is passed on; what the device wants from people is told when it changes.
+    fn calibrate(&mut self) {
+        let wishes = self.shared.calibrations.load(Ordering::Acquire);
+        if wishes != self.state.calibrations {
+            self.state.calibrations = wishes;
+            self.device.calibrate();
+        }
+        let calibration = self.device.calibration();
+        if calibration != self.state.calibration {
+            self.state.calibration = calibration;
+            self.note(Note::Calibration(calibration));
+        }
+    }
+
+    /// The beginning of a stage's work is worth a line, once in a while.
+    fn watch_stages(&mut self, now: Instant, safety: &SafetyStatus) {
+        let acts = |state| matches!(state, StageState::Limiting | StageState::Off);
+        for (index, (stage, status)) in safety.iter().enumerate() {
+            let (before, told_at) = &mut self.state.stages[index];
+            let begins = acts(status.state) && !acts(*before);
+            *before = status.state;
+            // What holds the force at zero is told with its reason.
+            let told_elsewhere = matches!(stage, Stage::Ramp | Stage::Stop | Stage::DeadMan);
+            if begins && !told_elsewhere && told_at.is_none_or(|at| now.saturating_since(at) >= STAGE_REST) {
+                *told_at = Some(now);
+                self.note(Note::Stage(stage, status.state, status.value));
+            }
         }
     }
 
@@ -175,6 +219,11 @@ impl Servo {
             force: step.force,
             desired: step.desired,
             contact: step.contact,
+            velocity: step.motion.velocity,
+            buttons: step.state.as_ref().map_or(0, |s| s.buttons),
+            calibration: self.state.calibration,
+            health: self.device.health(),
+            safety: step.status.safety,
             engagement: step.status.engagement,
             age_ns,
             reason: step.status.reason,

@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use haptic::{DeviceError, ForceOff};
-use media::{Force, HapticSample, Instant, Position};
+use haptic::{Calibration, DeviceError, DeviceHealth, ForceOff, SafetyStatus, Stage, StageState};
+use media::{Force, HapticSample, Instant, Position, Velocity};
 use proto::{Address, Scheme};
 
 use crate::config::MAX_AUDIO_BYTES;
@@ -30,6 +30,14 @@ pub(crate) struct Shared {
     pub stopped_there: AtomicBool,
     /// The local haptic device fails; the peer is told to stop.
     pub device_fault: AtomicBool,
+    /// Counts how often a person has said that force may come on.
+    pub engagements: AtomicU32,
+    /// Counts wishes to calibrate the device.
+    pub calibrations: AtomicU32,
+    /// The dead-man key: 0 not held, else the millisecond of the process's clock until which it counts as held.
+    pub dead_man_until_ms: AtomicU64,
+    /// Delay of the whole control loop, us; 0 while it is not known.
+    pub loop_delay_us: AtomicU32,
     /// The peer, or a new connection, wants a key frame.
     pub key_wanted: AtomicBool,
     /// The decoder lost its reference: the peer is asked for a key frame.
@@ -142,6 +150,11 @@ pub(crate) struct PicturePacket {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ServoSlot {
     pub position: Position,
+    pub velocity: Velocity,
+    pub buttons: u32,
+    pub calibration: Calibration,
+    pub health: DeviceHealth,
+    pub safety: SafetyStatus,
     pub force: Force,
     pub desired: Position,
     pub contact: Force,
@@ -185,6 +198,10 @@ pub(crate) enum Note {
     Device(Option<DeviceError>),
     /// Force went off or came on.
     Force(Option<ForceOff>),
+    /// A stage of safety began to act, or rests again.
+    Stage(Stage, StageState, f32),
+    /// The device wants to be calibrated, or is.
+    Calibration(Calibration),
     /// The servo stood still for so many milliseconds.
     Jump(u64),
     /// From a thread that may allocate.

@@ -122,7 +122,37 @@ mod nan_as_null {
 pub struct HapticSnapshot {
     /// "simulated master", "HID 1209:7e57 ...".
     pub device: String,
-    /// Position in the base frame, m.
+    /// False: an input device, which shows no force.
+    #[serde(default)]
+    pub shows_force: bool,
+    /// Why it cannot be used now and what to do, in words; empty if it can.
+    #[serde(default)]
+    pub fault: String,
+    /// What is to be done before its position means anything; `None` if it is calibrated.
+    #[serde(default)]
+    pub calibration: Option<CalibrationSnapshot>,
+    /// How reading and writing go.
+    #[serde(default)]
+    pub health: HealthSnapshot,
+    /// Radius of the sphere that it reaches, m.
+    #[serde(default)]
+    pub workspace_radius: f32,
+    /// One bit a button.
+    #[serde(default)]
+    pub buttons: u32,
+    /// Velocity in the base frame, m/s.
+    #[serde(default)]
+    pub velocity: [f32; 3],
+    /// Force stays off until a person engages.
+    #[serde(default)]
+    pub waits_for_user: bool,
+    /// The dead-man in use: "none", "button" or "key".
+    #[serde(default)]
+    pub dead_man: String,
+    /// What the stages of safety do now, in order.
+    #[serde(default)]
+    pub safety: Vec<StageSnapshot>,
+    /// Position in the base frame (x right, y up, z toward the user), m.
     pub position: [f32; 3],
     /// Force on the device after safety, N.
     pub force: [f32; 3],
@@ -150,6 +180,66 @@ pub struct HapticSnapshot {
     pub late_us: [f64; 3],
     /// "real-time priority" or why not.
     pub priority: String,
+}
+
+/// How a device is calibrated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationSnapshot {
+    /// What the person at the device has to do.
+    pub guide: String,
+    /// Which axes (or joints) are done.
+    pub homed: [bool; 3],
+}
+
+/// How reading and writing a device goes; zeros for devices without a cable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealthSnapshot {
+    /// Reports read.
+    pub reports: u64,
+    /// Reports that the device's sequence numbers say are missing.
+    pub missing: u64,
+    /// Reports of another size or number, or with impossible contents.
+    pub garbage: u64,
+    /// Times that the device was lost.
+    pub losses: u64,
+    /// How long the oldest report of the last reading had waited, us.
+    pub queue_age_us: u32,
+    /// The longest that one ever did, us.
+    pub max_queue_age_us: u32,
+    /// Reports a second, over the last second.
+    pub rate_hz: u32,
+    /// Forces given by the servo.
+    pub forces: u64,
+    /// Forces written to the device; the rest were overtaken by newer ones.
+    pub written: u64,
+}
+
+/// A stage of safety.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageSnapshot {
+    /// "force clamp", "watchdogs" ...
+    pub name: String,
+    /// What it does now.
+    pub state: StageState,
+    /// Its figure with unit ("3.3 N").
+    pub value: String,
+    /// Times that it began to limit or to hold force off.
+    pub events: u32,
+}
+
+/// What a stage of safety does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StageState {
+    /// Not in use at this station or by configuration.
+    #[default]
+    Unused,
+    /// In use; it lets everything through.
+    Idle,
+    /// It makes the force smaller or slower.
+    Limiting,
+    /// It holds the force at zero.
+    Off,
 }
 
 /// A picture or sound stream at this station.
@@ -204,6 +294,12 @@ pub enum Command {
     EmergencyStop,
     /// Release this station's emergency stop: force ramps up again.
     ReleaseStop,
+    /// The device is in a hand again: force may come up after a fault of the device or a trip.
+    Engage,
+    /// Calibrate the device anew, or say that the arm is in its reference pose.
+    Calibrate,
+    /// The dead-man key is held (or not). Held lasts 150 ms: a window repeats it while the key is down.
+    DeadMan(bool),
     /// End the station.
     Stop,
 }

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use haptic::{Calibration, ForceOff, Stage, StageStatus};
 use media::{Channel, Instant, Role};
 use proto::TriggerConfig;
 use proto::stats::Stats;
@@ -19,7 +20,8 @@ use crate::error::SessionError;
 use crate::history::{ChannelMemory, Now};
 use crate::shared::{AvSlot, NetSlot, Note, ServoSlot, Shared};
 use crate::snapshot::{
-    AvSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, LinkState, Snapshot, SoundLevel,
+    AvSnapshot, CalibrationSnapshot, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, HealthSnapshot, LinkState,
+    Snapshot, SoundLevel, StageSnapshot, StageState,
 };
 use crate::station::SnapshotCell;
 
@@ -27,6 +29,8 @@ use crate::station::SnapshotCell;
 const EVERY: Duration = Duration::from_millis(33);
 /// Time between points of the histories.
 const POINT_EVERY: Duration = Duration::from_millis(50);
+/// How long one word of the dead-man key counts. Windows repeat it some 30 times a second.
+const DEAD_MAN_MS: u64 = 150;
 /// Lines of the log kept.
 const LINES: usize = 200;
 
@@ -40,6 +44,10 @@ pub(crate) struct Facts {
     /// OP: when to give up.
     pub answer_timeout: Option<Duration>,
     pub device: String,
+    pub shows_force: bool,
+    pub workspace_radius: f32,
+    /// The dead-man in use, in a word.
+    pub dead_man: &'static str,
     pub max_force: f32,
     pub triggers: TriggerConfig,
     pub fragment_bytes: u32,
@@ -72,6 +80,8 @@ pub(crate) struct Memory {
     receive: ChannelMemory,
     point_at: Option<Instant>,
     left: bool,
+    /// Why the haptic device cannot be used; empty if it can.
+    device_fault: String,
     sound_fault: String,
     sound_device: String,
     picture_fault: String,
@@ -127,6 +137,19 @@ impl Watcher {
                     self.line(now, "emergency stop released here".into());
                 }
             }
+            Command::Engage => {
+                self.shared.engagements.fetch_add(1, Ordering::AcqRel);
+                self.line(now, "engaged here: force may come on".into());
+            }
+            Command::Calibrate => {
+                self.shared.calibrations.fetch_add(1, Ordering::AcqRel);
+                self.line(now, "calibration asked for".into());
+            }
+            // Many times a second: no line.
+            Command::DeadMan(held) => {
+                let until = if held { now.as_nanos() / 1_000_000 + DEAD_MAN_MS } else { 0 };
+                self.shared.dead_man_until_ms.store(until, Ordering::Release);
+            }
             Command::Stop => {
                 self.line(now, "told to end".into());
                 self.shared.end(None);
@@ -155,10 +178,21 @@ impl Watcher {
             Note::StoppedThere(true) => format!("{peer} pressed its emergency stop, or its device failed: force off"),
             Note::StoppedThere(false) => format!("{peer} released its emergency stop"),
             Note::Scheme(scheme) => format!("{peer} chose scheme {scheme}"),
-            Note::Device(Some(error)) => format!("{error}; force off at both stations until it is back"),
-            Note::Device(None) => "the haptic device is back".into(),
+            Note::Device(Some(error)) => {
+                self.memory.device_fault = error.to_string();
+                format!("{error}; force off at both stations until it is back")
+            }
+            Note::Device(None) => {
+                self.memory.device_fault.clear();
+                "the haptic device is back".into()
+            }
             Note::Force(Some(reason)) => format!("force off: {reason}"),
             Note::Force(None) => "force on: coming up from zero".into(),
+            Note::Stage(stage, state, value) => stage_line(stage, state, value),
+            Note::Calibration(Calibration::Ready) => "the haptic device is calibrated".into(),
+            Note::Calibration(Calibration::Needed { guide, .. }) => {
+                format!("the haptic device wants to be calibrated: {}", guide.text())
+            }
             Note::Jump(ms) => format!("this machine stood still for {ms} ms: force starts again from zero"),
             Note::Text(text) => text,
         };
@@ -298,8 +332,32 @@ impl Watcher {
 
     fn haptic(&self, servo: &ServoSlot) -> HapticSnapshot {
         let top = self.facts.role == Role::Top;
+        let health = servo.health;
         HapticSnapshot {
             device: self.facts.device.clone(),
+            shows_force: self.facts.shows_force,
+            fault: self.memory.device_fault.clone(),
+            calibration: match servo.calibration {
+                Calibration::Ready => None,
+                Calibration::Needed { guide, homed } => Some(CalibrationSnapshot { guide: guide.text().into(), homed }),
+            },
+            health: HealthSnapshot {
+                reports: health.reports,
+                missing: health.missing,
+                garbage: health.garbage,
+                losses: health.losses,
+                queue_age_us: health.queue_age_us,
+                max_queue_age_us: health.max_queue_age_us,
+                rate_hz: health.rate_hz,
+                forces: health.forces,
+                written: health.written,
+            },
+            workspace_radius: self.facts.workspace_radius,
+            buttons: servo.buttons,
+            velocity: servo.velocity.0.0,
+            waits_for_user: servo.reason == Some(ForceOff::WaitsForUser),
+            dead_man: self.facts.dead_man.into(),
+            safety: servo.safety.iter().map(|(stage, status)| stage_snapshot(stage, &status)).collect(),
             position: servo.position.0.0,
             force: servo.force.0.0,
             max_force: self.facts.max_force,
@@ -315,6 +373,33 @@ impl Watcher {
             late_us: servo.late_us,
             priority: self.facts.priority.get().cloned().unwrap_or_default(),
         }
+    }
+}
+
+/// A stage of safety that began to act, for people.
+fn stage_line(stage: Stage, state: haptic::StageState, value: f32) -> String {
+    let (name, value) = (stage.name(), stage_value(stage, value));
+    match state {
+        haptic::StageState::Off => format!("safety: {name} puts force off ({value})"),
+        _ => format!("safety: {name} limits force ({value})"),
+    }
+}
+
+fn stage_value(stage: Stage, value: f32) -> String {
+    format!("{value:.2} {}", stage.unit()).trim_end().to_owned()
+}
+
+fn stage_snapshot(stage: Stage, status: &StageStatus) -> StageSnapshot {
+    StageSnapshot {
+        name: stage.name().to_owned(),
+        state: match status.state {
+            haptic::StageState::Unused => StageState::Unused,
+            haptic::StageState::Idle => StageState::Idle,
+            haptic::StageState::Limiting => StageState::Limiting,
+            haptic::StageState::Off => StageState::Off,
+        },
+        value: stage_value(stage, status.value),
+        events: status.events,
     }
 }
 

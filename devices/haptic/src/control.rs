@@ -10,6 +10,7 @@ use media::{Duration, Force, Instant, Motion, Vector};
 
 use crate::SafetyConfig;
 use crate::device::{DeviceError, DeviceState};
+use crate::safety::SafetyStatus;
 
 /// Positions beyond this are not those of a desktop device, m.
 const MAX_POSITION: f32 = 1.0;
@@ -100,7 +101,7 @@ pub struct Received<T> {
     pub at: Instant,
 }
 
-/// What must hold for any force at all.
+/// What must hold for any force at all, and what is known of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// Emergency stop pressed at this station.
@@ -109,11 +110,24 @@ pub struct Gate {
     pub stopped_there: bool,
     /// The peer is there.
     pub connected: bool,
+    /// Counts how often a person has said that force may come on again. A new number ends [`ForceOff::WaitsForUser`].
+    pub engagements: u32,
+    /// The key that stands for a hand on the device is held; `None` where the window has none.
+    pub dead_man: Option<bool>,
+    /// Delay of the whole loop, network, packetization and playout both ways; `None` while it is not known.
+    pub loop_delay: Option<Duration>,
 }
 
 impl Gate {
     /// Connected and not stopped.
-    pub const OPEN: Gate = Gate { stopped_here: false, stopped_there: false, connected: true };
+    pub const OPEN: Gate = Gate {
+        stopped_here: false,
+        stopped_there: false,
+        connected: true,
+        engagements: 0,
+        dead_man: None,
+        loop_delay: None,
+    };
 }
 
 /// Why force is off or limited.
@@ -125,6 +139,12 @@ pub enum ForceOff {
     StoppedThere,
     /// The local device fails or its readings make no sense.
     Device,
+    /// The device was lost, or a stage of safety tripped: a person has to say that force may come on.
+    WaitsForUser,
+    /// The servo stood still for longer than its watchdog allows.
+    Stalled,
+    /// No hand on the button or key.
+    DeadMan,
     /// No peer.
     NotConnected,
     /// A peer, but no valid sample from it yet.
@@ -143,6 +163,9 @@ impl fmt::Display for ForceOff {
             ForceOff::StoppedHere => "emergency stop pressed here",
             ForceOff::StoppedThere => "emergency stop pressed at the other station",
             ForceOff::Device => "the haptic device does not answer",
+            ForceOff::WaitsForUser => "press Engage when the device is in your hand (or `telehaptic ctl engage`)",
+            ForceOff::Stalled => "this machine stood still",
+            ForceOff::DeadMan => "the dead-man button or key is not held",
             ForceOff::NotConnected => "the other station is not connected",
             ForceOff::NoSample => "no haptic sample has come yet",
             ForceOff::PeerSilent => "haptic samples have stopped coming",
@@ -163,6 +186,8 @@ pub struct ControlStatus {
     pub sample_age: Option<Duration>,
     /// The local device gave a valid reading no more than 50 ms ago.
     pub device_ok: bool,
+    /// What each stage of safety did in this step.
+    pub safety: SafetyStatus,
     /// The clamp cut the force in this step.
     pub clamped: bool,
     /// The slew limit cut the change of force in this step.

@@ -1,9 +1,12 @@
 //! The last stage before a motor: whatever control wants, what comes out of here is finite, short enough, changes slowly
 //! enough, and is zero when it must be. The same stage stands at both stations.
 
+mod stage;
+
 use media::{Duration, Force, Instant};
 
 use crate::control::{ForceOff, Gate, keep, shorten};
+pub use stage::{SafetyStatus, Stage, StageState, StageStatus};
 
 /// Limits of force. Values out of range are moved into it; a not-a-number becomes the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,6 +85,7 @@ pub struct ForceGuard {
     engaged_at: Option<Instant>,
     last: Force,
     last_at: Option<Instant>,
+    status: SafetyStatus,
 }
 
 /// A longer pause between steps than this allows no larger change of force.
@@ -92,12 +96,24 @@ impl ForceGuard {
     pub fn new(config: SafetyConfig, device_max_force: f32) -> Self {
         let config = config.in_range();
         let max_force = keep(device_max_force, 0.0, 0.0, config.max_force);
-        ForceGuard { config, max_force, engaged_at: None, last: Force::ZERO, last_at: None }
+        ForceGuard {
+            config,
+            max_force,
+            engaged_at: None,
+            last: Force::ZERO,
+            last_at: None,
+            status: SafetyStatus::default(),
+        }
     }
 
     /// The longest force that comes out, N.
     pub fn max_force(&self) -> f32 {
         self.max_force
+    }
+
+    /// What each stage did in the last step.
+    pub fn status(&self) -> &SafetyStatus {
+        &self.status
     }
 
     /// Decides what this step may do. Anything that puts force off also restarts the engagement ramp.

@@ -110,6 +110,7 @@ impl Slave {
                 reason: permit.reason,
                 sample_age,
                 device_ok: reading.state.is_some(),
+                safety: *self.guard.status(),
                 clamped: limited.clamped,
                 slewed: limited.slewed,
                 invalid_samples: self.peer.invalid,

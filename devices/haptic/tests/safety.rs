@@ -304,7 +304,7 @@ fn each_reason_is_told_in_words_and_in_order() {
     };
     assert_eq!(reason(&good, Gate::OPEN), Some(ForceOff::NoSample));
     assert_eq!(reason(&Err(DeviceError::Lost), Gate::OPEN), Some(ForceOff::Device));
-    let all = Gate { stopped_here: true, stopped_there: true, connected: false };
+    let all = Gate { stopped_here: true, stopped_there: true, connected: false, ..Gate::OPEN };
     assert_eq!(reason(&Err(DeviceError::Lost), all), Some(ForceOff::StoppedHere));
     assert_eq!(reason(&good, Gate { stopped_here: false, ..all }), Some(ForceOff::StoppedThere));
     assert_eq!(reason(&good, Gate { connected: false, ..Gate::OPEN }), Some(ForceOff::NotConnected));
