@@ -248,10 +248,23 @@ pub(crate) struct Local {
     last_step: Option<Instant>,
 }
 
+/// How a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// It gives valid readings.
+    Good,
+    /// It gives none, for the moment.
+    Silent,
+    /// It is lost, has a fault or has lost its calibration: where the hand is now, nobody knows.
+    Gone,
+}
+
 /// One step's view of it.
 pub(crate) struct Reading {
     /// The last valid state, if it is young enough.
     pub state: Option<DeviceState>,
+    /// How the device is.
+    pub condition: Condition,
     /// Time since the last step.
     pub dt: Duration,
     /// Velocities may be used for damping.
@@ -266,17 +279,24 @@ impl Local {
     pub(crate) fn step(&mut self, now: Instant, state: &Result<DeviceState, DeviceError>) -> Reading {
         let dt = self.last_step.map_or(Duration::ZERO, |last| now.saturating_since(last));
         self.last_step = Some(now);
-        let fails = match state {
+        let failed = match state {
             Ok(s) => {
                 let valid = within(s.position.0, MAX_POSITION) && within(s.velocity.0, MAX_SPEED);
                 self.newest.offer(now, s.at, *s, valid);
-                false
+                None
             }
-            Err(_) => true,
+            Err(DeviceError::Lost | DeviceError::Fault | DeviceError::NotCalibrated) => Some(Condition::Gone),
+            Err(_) => Some(Condition::Silent),
         };
-        let young = self.newest.get(now).filter(|(_, age)| !fails && *age <= LOCAL_TIMEOUT);
+        let young = self.newest.get(now).filter(|(_, age)| failed.is_none() && *age <= LOCAL_TIMEOUT);
+        let condition = match (failed, young) {
+            (Some(condition), _) => condition,
+            (None, Some(_)) => Condition::Good,
+            (None, None) => Condition::Silent,
+        };
         Reading {
             state: young.map(|(s, _)| s),
+            condition,
             dt,
             damping: dt <= DAMPING_WINDOW && young.is_some_and(|(_, age)| age <= DAMPING_WINDOW),
         }

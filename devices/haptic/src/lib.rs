@@ -29,7 +29,7 @@ pub use hand::{Hand, HandConfig, HandScript};
 pub use hid::{FoundDevice, list};
 pub use master::{Master, MasterOut};
 pub use replay::ReplayDevice;
-pub use safety::{ForceGuard, Limited, Permit, SafetyConfig, SafetyStatus, Stage, StageState, StageStatus};
+pub use safety::{DeadMan, SafetyConfig, SafetyStatus, Stage, StageState, StageStatus};
 pub use sim::{SimConfig, SimDevice};
 pub use slave::{Slave, SlaveOut};
 pub use spec::DeviceSpec;

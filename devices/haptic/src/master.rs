@@ -5,7 +5,7 @@ use media::{Duration, Force, Instant, Motion, Velocity};
 
 use crate::control::{ControlConfig, ControlStatus, Gate, Local, Newest, Received, valid_force};
 use crate::device::{DeviceError, DeviceInfo, DeviceState};
-use crate::safety::ForceGuard;
+use crate::safety::{DeadMan, ForceGuard, LoopGains};
 
 /// Control of the master device.
 #[derive(Clone, Debug)]
@@ -31,9 +31,14 @@ impl Master {
     /// Control of a device with these limits, not engaged.
     pub fn new(config: ControlConfig, info: &DeviceInfo, _now: Instant) -> Self {
         let config = config.in_range(info.max_stiffness, info.max_damping);
+        // The peer's coupling is taken to be as stiff as ours would be.
+        let gains = LoopGains {
+            stiffness: config.stiffness * config.force_scale,
+            damping: config.safety.hand_damping + config.master_damping,
+        };
         Master {
             config,
-            guard: ForceGuard::new(config.safety, info.max_force),
+            guard: ForceGuard::new(config.safety, info, Some(gains), config.master_damping),
             local: Local::new(),
             peer: Newest::new(),
         }
@@ -42,6 +47,11 @@ impl Master {
     /// The longest force that the device will be given, N.
     pub fn max_force(&self) -> f32 {
         self.guard.max_force()
+    }
+
+    /// What has to be held for force to come on; never [`DeadMan::Auto`].
+    pub fn dead_man(&self) -> DeadMan {
+        self.guard.dead_man()
     }
 
     /// One tick: `state` as just read from the device, `newest` sample of the peer if there ever was one.
@@ -61,14 +71,15 @@ impl Master {
         }
         let sample = self.peer.get(now);
         let sample_age: Option<Duration> = sample.map(|(_, age)| age);
-        let permit = self.guard.permit(now, gate, reading.state.is_some(), sample_age);
+        let refused = self.peer.invalid + self.local.invalid();
+        let permit = self.guard.permit(now, gate, &reading, sample_age, refused);
 
         let velocity = reading.state.map_or(Velocity::ZERO, |s| s.velocity);
-        let mut want = sample.map_or(Force::ZERO, |(force, _)| force).0 * self.config.force_scale;
+        let mut want = sample.map_or(Force::ZERO, |(force, _)| force).0 * (self.config.force_scale * permit.gain);
         if reading.damping {
             want = want - velocity.0 * self.config.master_damping;
         }
-        let limited = self.guard.limit(now, &permit, Force(want));
+        let limited = self.guard.limit(&permit, Force(want), &reading);
 
         let position = self.local.last().unwrap_or_default().position;
         MasterOut {

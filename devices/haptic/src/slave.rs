@@ -11,7 +11,7 @@ use crate::control::{
     valid_motion,
 };
 use crate::device::{DeviceError, DeviceInfo, DeviceState};
-use crate::safety::{ForceGuard, Permit};
+use crate::safety::{DeadMan, ForceGuard, Permit};
 
 /// A pause between steps moves the desired position no farther than this would.
 const MAX_STEP: Duration = Duration::from_millis(20);
@@ -50,7 +50,7 @@ impl Slave {
         Slave {
             config,
             workspace_radius: if radius.is_finite() { radius.max(0.0) } else { 0.0 },
-            guard: ForceGuard::new(config.safety, info.max_force),
+            guard: ForceGuard::new(config.safety, info, None, config.damping),
             local: Local::new(),
             peer: Newest::new(),
             offset: None,
@@ -61,6 +61,11 @@ impl Slave {
     /// The longest force that the device will be given, N.
     pub fn max_force(&self) -> f32 {
         self.guard.max_force()
+    }
+
+    /// What has to be held for force to come on; never [`DeadMan::Auto`].
+    pub fn dead_man(&self) -> DeadMan {
+        self.guard.dead_man()
     }
 
     /// One tick: `state` as just read from the device, `newest` sample of the peer if there ever was one, `contact` the
@@ -82,7 +87,8 @@ impl Slave {
         }
         let sample = self.peer.get(now);
         let sample_age = sample.map(|(_, age)| age);
-        let permit = self.guard.permit(now, gate, reading.state.is_some(), sample_age);
+        let refused = self.peer.invalid + self.local.invalid();
+        let permit = self.guard.permit(now, gate, &reading, sample_age, refused);
 
         let mut want = Force::ZERO;
         match (reading.state, sample) {
@@ -99,7 +105,7 @@ impl Slave {
                 self.desired = self.local.last().map_or(self.desired, |s| s.position);
             }
         }
-        let limited = self.guard.limit(now, &permit, want);
+        let limited = self.guard.limit(&permit, want, &reading);
 
         SlaveOut {
             feedback: self.feedback(&permit, limited.force, contact),
@@ -149,7 +155,7 @@ impl Slave {
             FeedbackSource::Coupling => Force(-force.0),
             FeedbackSource::Contact if permit.off || !valid_force(&contact) => Force::ZERO,
             FeedbackSource::Contact => {
-                let shown = contact.0 * (permit.engagement * permit.freshness);
+                let shown = contact.0 * (permit.engagement * permit.freshness * permit.held);
                 Force(shorten(shown, self.guard.max_force()).0)
             }
         }
