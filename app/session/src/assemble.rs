@@ -6,7 +6,7 @@ mod av;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 
-use haptic::{Hand, HandConfig, HapticDevice, SimConfig, SimDevice};
+use haptic::{DeadMan, Hand, HandConfig, HapticDevice, SimConfig, SimDevice};
 use media::{Instant, Role};
 use rtrb::{Consumer, Producer, RingBuffer};
 use scene::{Pose, Scene, SceneConfig};
@@ -73,13 +73,17 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
     let device = open_device(config, now)?;
     let info = device.info().clone();
     let (pose_in, pose_out) = triple_buffer(&Pose::default());
+    let control = config.safety.control(config.force_limit);
     let side = match config.role {
-        Role::Op => Servo::master(device.as_ref(), config.force_limit, now),
-        Role::Top => {
-            Servo::slave(device.as_ref(), config.force_limit, Scene::new(SceneConfig::default()), pose_in, now)
-        }
+        Role::Op => Servo::master(device.as_ref(), control, now),
+        Role::Top => Servo::slave(device.as_ref(), control, Scene::new(SceneConfig::default()), pose_in, now),
     };
     let max_force = Servo::max_force(&side);
+    let dead_man = match Servo::dead_man(&side) {
+        DeadMan::Button => "button",
+        DeadMan::Key => "key",
+        DeadMan::Auto | DeadMan::None => "none",
+    };
 
     let writer = config.trace_dir.as_deref().map(|dir| TraceWriter::create(dir, config.role)).transpose()?;
     let (record_in, record_out) = ring_if(writer.is_some(), RECORDS);
@@ -151,7 +155,7 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
             device: info.name,
             shows_force: info.shows_force,
             workspace_radius: info.workspace_radius,
-            dead_man: "none",
+            dead_man,
             max_force,
             triggers: config.triggers,
             fragment_bytes: u32::try_from(config.fragment_size).unwrap_or(u32::MAX),

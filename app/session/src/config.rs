@@ -14,6 +14,7 @@ use serde::Deserialize;
 use video::CameraSpec;
 
 use crate::error::SessionError;
+use crate::safety::SafetyOptions;
 use crate::ticket::Ticket;
 
 /// UDP port of a teleoperator unless it is told another.
@@ -56,6 +57,8 @@ pub struct StationConfig {
     /// No force on the local device is longer, N, 0 to 50; the device's own limit holds too. Default 3.3. The peer's device has
     /// a limit of its own.
     pub force_limit: f32,
+    /// Other limits and the stages of safety.
+    pub safety: SafetyOptions,
     /// TOP: source of pictures, `scene`, `device:N`, `file:PATH`, `pattern`. Default `scene`.
     #[serde(deserialize_with = "text")]
     pub camera: CameraSpec,
@@ -118,6 +121,7 @@ impl Default for StationConfig {
             master: DeviceSpec::Sim,
             slave: DeviceSpec::Sim,
             force_limit: 3.3,
+            safety: SafetyOptions::default(),
             camera: CameraSpec::Scene,
             mic: SourceSpec::Silence,
             speaker: SinkSpec::None,
@@ -193,6 +197,7 @@ impl StationConfig {
         range("audio_bytes", self.audio_bytes as f64, 20.0, MAX_AUDIO_BYTES as f64)?;
         range("answer_timeout_s", self.answer_timeout_s, 0.0, 86_400.0)?;
         range("force_limit", f64::from(self.force_limit), 0.0, 50.0)?;
+        self.safety.check(range)?;
         range("silence_ms", self.silence_ms as f64, 60.0, 10_000.0)?;
         for (name, value, low, high) in self.rivals.ranges() {
             range(&format!("rivals.{name}"), value, low, high)?;

@@ -128,6 +128,7 @@ impl Exchange {
     /// Publishes the endpoint's statistics.
     pub fn publish(&mut self, now: Instant, stats: Stats, kernel_drops: u64) {
         self.shared.video_waiting.store(stats.transmit.video_frames_waiting, Ordering::Relaxed);
+        self.shared.loop_delay_us.store(loop_delay_us(&stats), Ordering::Relaxed);
         let t = &stats.transmit;
         let counters = Counters { at: now, packets: t.packets, wire_bytes: t.wire_bytes, i_c: t.i_c, i_s: t.i_s };
         self.record(Record::Counters(counters));
@@ -178,6 +179,15 @@ impl Exchange {
             count(&self.shared.dropped.notes);
         }
     }
+}
+
+/// Delay of the control loop, us, as far as it is known: both ways with packetization, and the display buffers (that of
+/// the peer taken to be like ours); 0 if not. The offset of the two clocks cancels out.
+fn loop_delay_us(stats: &Stats) -> u32 {
+    let (Some(there), Some(back)) = (stats.transmit.delay_ms, stats.receive.delay_ms) else { return 0 };
+    let ms = there + back + 2.0 * stats.receive.playout_depth as f64;
+    // Saturates; a delay that is no number becomes 0.
+    (ms * 1e3).max(1.0) as u32
 }
 
 #[cfg(test)]

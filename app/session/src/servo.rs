@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haptic::{
-    Calibration, ControlConfig, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
-    SafetyConfig, SafetyStatus, Slave, Stage, StageState, Step,
+    Calibration, ControlConfig, DeadMan, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master,
+    Received, SafetyStatus, Slave, Stage, StageState, Step,
 };
 use media::{Duration, Force, HapticSample, Instant, Vector};
 use rtrb::Producer;
@@ -65,21 +65,21 @@ pub(crate) struct ServoState {
     late_us: [f64; 3],
 }
 
-/// The control's defaults with the user's limit of force.
-fn control(force_limit: f32) -> ControlConfig {
-    let default = ControlConfig::default();
-    ControlConfig { safety: SafetyConfig { max_force: force_limit, ..default.safety }, ..default }
-}
-
 impl Servo {
     /// Control of the operator's device.
-    pub fn master(device: &dyn HapticDevice, force_limit: f32, now: Instant) -> Side {
-        Side::Master(Box::new(Master::new(control(force_limit), device.info(), now)))
+    pub fn master(device: &dyn HapticDevice, config: ControlConfig, now: Instant) -> Side {
+        Side::Master(Box::new(Master::new(config, device.info(), now)))
     }
 
     /// Control of the teleoperator's device in `scene`.
-    pub fn slave(device: &dyn HapticDevice, force_limit: f32, scene: Scene, pose: Input<Pose>, now: Instant) -> Side {
-        let control = Box::new(Slave::new(control(force_limit), device.info(), now));
+    pub fn slave(
+        device: &dyn HapticDevice,
+        config: ControlConfig,
+        scene: Scene,
+        pose: Input<Pose>,
+        now: Instant,
+    ) -> Side {
+        let control = Box::new(Slave::new(config, device.info(), now));
         Side::Slave { control, scene: Box::new(scene), pose }
     }
 
@@ -88,6 +88,14 @@ impl Servo {
         match side {
             Side::Master(control) => control.max_force(),
             Side::Slave { control, .. } => control.max_force(),
+        }
+    }
+
+    /// What has to be held for force to come on.
+    pub fn dead_man(side: &Side) -> DeadMan {
+        match side {
+            Side::Master(control) => control.dead_man(),
+            Side::Slave { control, .. } => control.dead_man(),
         }
     }
 
@@ -252,6 +260,10 @@ impl Servo {
                 HapticSample::Force(f) => f.0,
             },
             engagement: step.status.engagement,
+            gain: step.status.safety.get(Stage::Schedule).value,
+            damping: step.status.safety.get(Stage::Passivity).value,
+            passed: step.status.passed,
+            limit: step.status.safety.get(Stage::Heat).value,
             age_ns: age_ns.map_or(-1, |ns| i64::try_from(ns).unwrap_or(i64::MAX)),
             held: off.is_some(),
             stopped: matches!(off, Some(ForceOff::StoppedHere | ForceOff::StoppedThere)),

@@ -188,7 +188,9 @@ pub struct ControlStatus {
     pub device_ok: bool,
     /// What each stage of safety did in this step.
     pub safety: SafetyStatus,
-    /// The clamp cut the force in this step.
+    /// Share of the force along the motion that passivity let through, 0 to 1.
+    pub passed: f32,
+    /// The clamp or the heat budget cut the force in this step.
     pub clamped: bool,
     /// The slew limit cut the change of force in this step.
     pub slewed: bool,

@@ -57,6 +57,8 @@ pub(crate) struct Permit {
 pub(crate) struct Limited {
     /// To the device.
     pub force: Force,
+    /// Share of it along the motion that passivity let through.
+    pub passed: f32,
     /// The clamp or the heat budget cut it.
     pub clamped: bool,
     /// The slew limit cut its change.
@@ -240,7 +242,7 @@ impl ForceGuard {
         let Some(want) = want.filter(|_| !permit.off) else {
             self.slew.zero(elapsed_ms);
             self.tell_limits(max_force, 0.0, false, false);
-            return Limited { force: Force::ZERO, clamped: false, slewed: false };
+            return Limited { force: Force::ZERO, passed: correction.share, clamped: false, slewed: false };
         };
         let (target, clamped) = shorten(want, max_force);
         let target = target * (permit.engagement * permit.freshness * permit.held);
@@ -249,7 +251,7 @@ impl ForceGuard {
         self.slew.last = shorten(self.slew.last, self.max_force).0;
         let pace = (self.slew.last - shown).norm() / elapsed_ms.max(1e-3);
         self.tell_limits(max_force, pace, clamped, slewed);
-        Limited { force: Force(self.slew.last), clamped, slewed }
+        Limited { force: Force(self.slew.last), passed: correction.share, clamped, slewed }
     }
 
     fn freshness(&self, age: Duration) -> f32 {

@@ -117,6 +117,7 @@ impl Slave {
                 sample_age,
                 device_ok: reading.state.is_some(),
                 safety: *self.guard.status(),
+                passed: limited.passed,
                 clamped: limited.clamped,
                 slewed: limited.slewed,
                 invalid_samples: self.peer.invalid,

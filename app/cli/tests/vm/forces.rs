@@ -1,8 +1,9 @@
 //! Touch: what the device in the hand was told, against the control law applied to what the teleoperator sent.
 //!
 //! The law is written down here a second time, from its documentation: the peer's force times a scale, less a damping of
-//! the device's own velocity; cut to the largest force; times the engagement ramp and the freshness of the sample; changing
-//! no faster than the slew limit. Only its constants are those of the program.
+//! the device's own velocity; with what the gain schedule and passivity did to it, by their columns of the trace; cut to
+//! what the heat budget left; times the engagement ramp and the freshness of the sample; changing no faster than the slew
+//! limit, within its budget. Only its constants are those of the program.
 
 use std::path::Path;
 use std::time::Duration;
@@ -84,10 +85,15 @@ fn the_slave_sends_what_its_coupling_exerts(top: &Table) {
 fn forces_follow_the_law(op: &Table) {
     let (at, age, held) = (op.column::<i64>("at_ns"), op.column::<i64>("age_ns"), op.column::<u8>("held"));
     let (incoming, velocity, force) = (op.vectors("incoming"), op.vectors("velocity"), op.vectors("force"));
+    let [gain, extra, passed, limit] = ["gain", "damping", "passed", "limit"].map(|name| op.column::<f32>(name));
     let ControlConfig { force_scale, master_damping, safety, .. } = ControlConfig::default();
+    let mut budget = safety.kick;
     let ms = |time: Duration| time.as_secs_f32() * 1e3;
     let (mut engaged_at, mut full, mut damped) = (None, 0, 0);
     for i in 1..op.len() {
+        let elapsed_ms = (at[i] - at[i - 1]) as f32 / 1e6;
+        budget = (budget + safety.slew / 2.0 * elapsed_ms.min(SLEW_MS)).min(safety.kick);
+        assert!(limit[i] <= safety.max_force && (0.0..=1.0).contains(&gain[i]) && extra[i] >= 0.0, "row {i}");
         if held[i] != 0 {
             assert_eq!(force[i], [0.0; 3], "row {i}: force while it must be zero");
             engaged_at = None;
@@ -97,17 +103,18 @@ fn forces_follow_the_law(op: &Table) {
         let ramp = ((at[i] - engaged_at) as f32 / 1e6 / ms(safety.engagement)).min(1.0);
         let ramp = ramp * ramp * (3.0 - 2.0 * ramp);
         let freshness = ((ms(safety.zero) - age[i] as f32 / 1e6) / (ms(safety.zero) - ms(safety.hold))).clamp(0.0, 1.0);
-        let elapsed_ms = (at[i] - at[i - 1]) as f32 / 1e6;
         let law = |damping: f32| {
-            let want = add(&incoming[i].map(|c| c * force_scale), &velocity[i].map(|c| -c * damping));
-            let target = shorten(want, safety.max_force).map(|c| c * ramp * freshness);
+            let want = add(&incoming[i].map(|c| c * force_scale * gain[i]), &velocity[i].map(|c| -c * damping));
+            let want = if damping > 0.0 { passive(&want, &velocity[i], extra[i], passed[i]) } else { want };
+            let target = shorten(want, limit[i]).map(|c| c * ramp * freshness);
             let change = add(&target, &force[i - 1].map(|c| -c));
-            add(&force[i - 1], &shorten(change, safety.slew * elapsed_ms.min(SLEW_MS)))
+            add(&force[i - 1], &shorten(change, (safety.slew * elapsed_ms.min(SLEW_MS)).min(budget)))
         };
         // A reading or a tick more than 5 ms late says nothing about the velocity now: then there is no damping.
         let with = distance(&law(master_damping), &force[i]) <= TOLERANCE;
         let without = distance(&law(0.0), &force[i]) <= TOLERANCE;
         assert!(with || without, "row {i}: force {:?}, the law gives {:?}", force[i], law(master_damping));
+        budget -= distance(&force[i], &force[i - 1]);
         damped += usize::from(with);
         full += usize::from(ramp >= 1.0 && freshness >= 1.0 && norm(&force[i]) > 0.1);
     }
@@ -136,6 +143,17 @@ fn the_device_gets_these_forces(op: &Table, device: &Table) {
     }
     println!("touch: {shown} forces reached the device, {strong} of them above 0.1 N");
     assert!(shown > 2_000 && strong > 300, "{shown} forces reached the device, {strong} of them above 0.1 N");
+}
+
+/// `want` less what pushes along the motion and was not let through, and with the damping that was added.
+fn passive(want: &[f32; 3], velocity: &[f32; 3], damping: f32, passed: f32) -> [f32; 3] {
+    let speed = norm(velocity);
+    if speed < f32::EPSILON || (damping == 0.0 && passed == 1.0) {
+        return *want;
+    }
+    let along = velocity.map(|c| c / speed);
+    let pushing = want.iter().zip(&along).map(|(w, a)| w * a).sum::<f32>().max(0.0);
+    add(&add(want, &along.map(|c| -c * pushing * (1.0 - passed))), &velocity.map(|c| -c * damping))
 }
 
 fn norm(v: &[f32; 3]) -> f32 {

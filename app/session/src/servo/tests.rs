@@ -43,13 +43,18 @@ struct Bench {
 
 impl Bench {
     fn slave() -> Bench {
+        Bench::slave_with(DeadMan::Auto)
+    }
+
+    fn slave_with(dead_man: DeadMan) -> Bench {
+        let safety = haptic::SafetyConfig { dead_man, ..haptic::SafetyConfig::default() };
         let start = Instant::from_millis(5_000);
         let shared = Arc::new(Shared::default());
         let pulled = Arc::new(AtomicBool::new(false));
         let device = Box::new(Cable { device: SimDevice::new(SimConfig::default(), start), pulled: pulled.clone() });
         let side = Servo::slave(
             device.as_ref(),
-            3.3,
+            ControlConfig { safety, ..ControlConfig::default() },
             Scene::new(SceneConfig::default()),
             triple_buffer(&Pose::default()).0,
             start,
@@ -135,7 +140,7 @@ fn no_peer_no_force_and_a_new_peer_starts_from_zero() {
 }
 
 #[test]
-fn a_pulled_cable_is_zero_force_at_once_a_stop_for_the_peer_and_heals() {
+fn a_pulled_cable_is_zero_force_at_once_a_stop_for_the_peer_and_a_person_engages_again() {
     let mut bench = Bench::slave();
     engaged(&mut bench);
     bench.pulled.store(true, Ordering::Relaxed);
@@ -150,11 +155,46 @@ fn a_pulled_cable_is_zero_force_at_once_a_stop_for_the_peer_and_heals() {
         bench.tick();
     }
     assert!(bench.notes().is_empty(), "one line for one fault");
+    // Asking while it is away says nothing about the hand that it comes back to.
+    bench.shared.engagements.fetch_add(1, Ordering::AcqRel);
+    bench.tick();
     bench.pulled.store(false, Ordering::Relaxed);
+    for _ in 0..2_000 {
+        let slot = bench.tick();
+        assert_eq!((slot.force, slot.reason), (Force::ZERO, Some(ForceOff::WaitsForUser)));
+    }
+    assert!(!bench.shared.device_fault.load(Ordering::Acquire));
+    assert!(bench.notes().iter().any(|n| n.contains("Device(None)")));
+    bench.shared.engagements.fetch_add(1, Ordering::AcqRel);
     bench.tick();
     let slot = bench.tick();
-    assert!(!bench.shared.device_fault.load(Ordering::Acquire) && slot.engagement < 0.01);
-    assert!(bench.notes().iter().any(|n| n.contains("Device(None)")));
+    assert!(slot.engagement < 0.01 && slot.reason == Some(ForceOff::Engaging), "{slot:?}");
+    for _ in 0..300 {
+        bench.tick();
+    }
+    assert!(bench.tick().force.0.norm() > 0.0);
+}
+
+#[test]
+fn the_dead_man_key_counts_for_a_moment_only() {
+    let mut bench = Bench::slave_with(DeadMan::Key);
+    bench.connect();
+    let press = |bench: &Bench| {
+        let until = bench.now.as_nanos() / 1_000_000 + 150;
+        bench.shared.dead_man_until_ms.store(until, Ordering::Release);
+    };
+    bench.tick();
+    assert_eq!(bench.tick().reason, Some(ForceOff::DeadMan));
+    for _ in 0..400 {
+        press(&bench);
+        bench.tick();
+    }
+    assert!(bench.tick().force.0.norm() > 0.0);
+    // A window that has died says nothing any more.
+    let quiet: Vec<_> = (0..400).map(|_| bench.tick()).collect();
+    let zero = quiet.iter().position(|slot| slot.force == Force::ZERO).unwrap();
+    assert!((150 + 60..=150 + 100).contains(&zero), "{zero} ms");
+    assert!(quiet[zero..].iter().all(|slot| slot.force == Force::ZERO && slot.reason == Some(ForceOff::DeadMan)));
 }
 
 #[test]

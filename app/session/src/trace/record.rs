@@ -86,6 +86,14 @@ pub struct ServoRecord {
     pub sent: Vector,
     /// Engagement ramp, 0 to 1.
     pub engagement: f32,
+    /// Share of the peer's force that the gain schedule shows, 0 to 1; 0 at the TOP, which has none.
+    pub gain: f32,
+    /// Damping that passivity added, N s/m.
+    pub damping: f32,
+    /// Share of the force along the motion that passivity let through, 0 to 1.
+    pub passed: f32,
+    /// Longest force that the heat budget left, N.
+    pub limit: f32,
     /// Age of the last valid sample, ns; -1 without one.
     pub age_ns: i64,
     /// Force must be zero.

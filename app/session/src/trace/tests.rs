@@ -210,6 +210,10 @@ fn servo_lines_have_as_many_columns_as_the_header() {
         force: media::Force::new(0.5, 0.0, -0.25),
         sent: media::Vector::ZERO,
         engagement: 0.5,
+        gain: 0.9,
+        damping: 0.25,
+        passed: 0.75,
+        limit: 2.5,
         age_ns: -1,
         held: true,
         stopped: false,
@@ -221,5 +225,6 @@ fn servo_lines_have_as_many_columns_as_the_header() {
     assert_eq!(lines[0].len(), lines[1].len());
     let value = |name: &str| lines[1][lines[0].iter().position(|c| *c == name).unwrap()];
     assert_eq!((value("desired_y"), value("force_z"), value("incoming_ns"), value("held")), ("2", "-0.25", "-1", "1"));
+    assert_eq!((value("gain"), value("damping"), value("passed"), value("limit")), ("0.9", "0.25", "0.75", "2.5"));
     assert_eq!((value("engagement"), value("stopped"), value("tick")), ("0.5", "0", "4"));
 }

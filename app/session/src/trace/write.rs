@@ -106,7 +106,8 @@ impl TraceWriter {
         for v in [r.incoming, r.incoming_velocity, r.force.0, r.sent] {
             vector(out, v)?;
         }
-        writeln!(out, ",{},{},{},{}", r.engagement, r.age_ns, u8::from(r.held), u8::from(r.stopped))
+        write!(out, ",{},{},{},{},{}", r.engagement, r.gain, r.damping, r.passed, r.limit)?;
+        writeln!(out, ",{},{},{}", r.age_ns, u8::from(r.held), u8::from(r.stopped))
     }
 
     /// Writes what is buffered and the summary.
