@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use media::{Duration, Force, Instant, Motion, Position, Vector, Velocity};
 use telehaptic_haptic::{
     ControlConfig, FeedbackSource, Gate, Hand, HandConfig, HandScript, HapticDevice, Master, MasterOut, Received,
-    SimConfig, SimDevice, Slave, SlaveOut,
+    SafetyConfig, SimConfig, SimDevice, Slave, SlaveOut,
 };
 
 const TICK: Duration = Duration::from_millis(1);
@@ -136,7 +136,9 @@ fn contact_is_stable_up_to_a_round_trip_of_100_ms() {
 
 #[test]
 fn the_same_measure_sees_a_loop_that_is_not_stable() {
-    let config = ControlConfig { force_scale: 4.0, master_damping: 0.0, stiffness: 700.0, ..ControlConfig::default() };
+    let safety = SafetyConfig { passivity: false, ..SafetyConfig::default() };
+    let gains = ControlConfig { force_scale: 4.0, master_damping: 0.0, stiffness: 700.0, ..ControlConfig::default() };
+    let config = ControlConfig { safety, ..gains };
     let (swing, _) = residual(Setup { config, script: steady_push(), ..Setup::default() });
     assert!(swing > 1e-3, "{swing}");
 }

@@ -15,8 +15,6 @@ const CREDIT: f32 = 0.05;
 const WINDOW_S: f32 = 5.0;
 /// Debt at most, J, so that it is paid back within moments.
 const DEBT: f32 = 0.01;
-/// What a real active scene (a turning wheel) may give the hand for ever, W.
-const ALLOWANCE_W: f32 = 0.002;
 /// At this debt, J, nothing of the force along the motion is left.
 const FULL_CUT: f32 = 0.002;
 /// Below this speed, m/s, the damper is not worked out from the debt.
@@ -70,7 +68,7 @@ impl Passivity {
         if let Some(last) = self.last.replace(position) {
             let work = -shown.dot(position.0 - last.0);
             let kept = self.energy - self.energy.max(0.0) * (dt / WINDOW_S).min(1.0);
-            self.energy = (kept + work + ALLOWANCE_W * dt).clamp(-DEBT, CREDIT);
+            self.energy = (kept + work).clamp(-DEBT, CREDIT);
             if !self.energy.is_finite() {
                 self.energy = 0.0;
             }
