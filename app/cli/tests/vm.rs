@@ -13,6 +13,8 @@ mod machine;
 mod pictures;
 #[path = "vm/table.rs"]
 mod table;
+#[path = "vm/unplug.rs"]
+mod unplug;
 
 use std::fs;
 use std::path::Path;
@@ -37,19 +39,31 @@ fn a_session_on_the_devices_of_a_virtual_machine() {
     };
     let results = &run.folder;
     let read = |name: &str| fs::read_to_string(results.join(name)).unwrap_or_else(|e| format!("{name}: {e}"));
-    let logs = ["op.log", "top.log", "uhid.log", "tone.log", "ear.log", "devices.err"];
+    let logs = [
+        "op.log",
+        "top.log",
+        "uhid.log",
+        "tone.log",
+        "ear.log",
+        "devices.err",
+        "op2.log",
+        "uhid2.log",
+        "uhid3.log",
+        "ctl.log",
+    ];
     for name in logs {
         let text = read(name);
         let lines: Vec<&str> = text.lines().collect();
         println!("{name}:\n  {}", lines[lines.len().saturating_sub(9)..].join("\n  "));
     }
-    for name in ["devices.code", "op.code", "top.code"] {
+    for name in ["devices.code", "op.code", "top.code", "op2.code", "top2.code"] {
         assert_eq!(read(name).trim(), "0", "{name}");
     }
     devices(&read("devices.txt"));
     forces::judge(results);
     pictures::judge(results);
     sound(results);
+    unplug::judge(results);
 }
 
 /// `telehaptic devices` lists all three, by the names that the options take.

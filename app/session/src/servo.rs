@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haptic::{
-    Calibration, ControlConfig, DeadMan, DeviceError, DeviceState, ForceOff, Gate, HapticDevice, Lateness, Master,
-    Received, SafetyStatus, Slave, Stage, StageState, Step,
+    Calibration, ControlConfig, DeadMan, DeviceError, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
+    SafetyStatus, Slave, Stage, StageState, Step,
 };
 use media::{Duration, Force, HapticSample, Instant, Vector};
 use rtrb::Producer;
@@ -60,6 +60,8 @@ pub(crate) struct ServoState {
     /// What each stage of safety did last, and when that was last told.
     stages: [(StageState, Option<Instant>); Stage::ALL.len()],
     failing: u32,
+    /// What the peer was told of the device.
+    fault: bool,
     write_error: Option<DeviceError>,
     force_off: Option<ForceOff>,
     late_us: [f64; 3],
@@ -113,9 +115,9 @@ impl Servo {
                 contact
             }),
         };
-        self.watch_device(&step.state);
-        self.watch_stages(now, &step.status.safety);
         self.state.write_error = step.written.as_ref().err().cloned();
+        self.watch_device(&step);
+        self.watch_stages(now, &step.status.safety);
 
         if self.samples.push(ServoSample { tick, at: now, sample: step.sample }).is_err() {
             count(&self.shared.dropped.haptic);
@@ -189,20 +191,23 @@ impl Servo {
         }
     }
 
-    /// A device that fails for a while is an emergency stop for the peer, until it is back.
-    fn watch_device(&mut self, state: &Result<DeviceState, DeviceError>) {
-        let error = state.as_ref().err().or(self.state.write_error.as_ref());
+    /// A device that fails for a while, or that waits for a person to engage, is an emergency stop for the peer.
+    fn watch_device(&mut self, step: &Step) {
+        let error = step.state.as_ref().err().or(self.state.write_error.as_ref());
         let failing = if error.is_some() { self.state.failing.saturating_add(1) } else { 0 };
         if failing == FAULT_AFTER {
             // Errors that arise at this rate hold no text: the clone allocates nothing.
             let error = error.cloned();
-            self.shared.device_fault.store(true, Ordering::Release);
             self.note(Note::Device(error));
         } else if failing == 0 && self.state.failing >= FAULT_AFTER {
-            self.shared.device_fault.store(false, Ordering::Release);
             self.note(Note::Device(None));
         }
         self.state.failing = failing;
+        let fault = failing >= FAULT_AFTER || step.status.reason == Some(ForceOff::WaitsForUser);
+        if fault != self.state.fault {
+            self.state.fault = fault;
+            self.shared.device_fault.store(fault, Ordering::Release);
+        }
     }
 
     fn publish(

@@ -234,7 +234,7 @@ pub enum DeviceError {
         /// What is wrong and where.
         reason: String,
     },
-    /// It was there and has gone; it is looked for again once a second.
+    /// It was there and has gone; it is looked for again four times a second.
     #[error("the haptic device has gone: check its cable; it is used again as soon as it returns")]
     Lost,
     /// It is open but has said nothing for longer than 50 ms.

@@ -4,7 +4,7 @@
 //! Two threads share it. The servo reads without blocking and leaves each force in a slot of 64 bits, where the newest
 //! wins. The thread `hid-io` takes forces from the slot and writes them (a USB write blocks for up to an interval, and
 //! for seconds when a device hangs), puts the device off when no force has come for 20 to 40 ms, and tries to open a lost
-//! device again once a second. Ports travel between the two through rings, so that the servo neither opens nor closes.
+//! device again four times a second. Ports travel between the two through rings, so that the servo neither opens nor closes.
 
 use core::fmt::Write as _;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use media::{Duration, Force, Instant};
 
 use crate::control::shorten;
-use crate::device::{DeviceError, DeviceInfo, DeviceState, HapticDevice};
+use crate::device::{Calibration, DeviceError, DeviceHealth, DeviceInfo, DeviceState, Guide, HapticDevice};
 use crate::report::{InRepr, OUT_SIZE, OutCommand, OutRepr, status};
 use crate::velocity::VelocityEstimator;
 
@@ -66,7 +66,7 @@ const SILENT: Duration = Duration::from_millis(50);
 /// The writer looks this often whether the servo has fallen silent.
 const WRITER_PATIENCE: Duration = Duration::from_millis(20);
 /// Time between attempts to open a lost device.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_millis(250);
 
 /// State shared with the thread `hid-io`.
 #[derive(Default)]
@@ -93,7 +93,27 @@ pub(crate) struct HidDevice<P: Port + 'static> {
     worker: Option<JoinHandle<()>>,
     input: Input,
     counters: HidCounters,
+    rate: Rate,
     sequence: u16,
+}
+
+/// Reports a second.
+#[derive(Default)]
+struct Rate {
+    since: Option<(Instant, u64)>,
+    hz: u32,
+}
+
+impl Rate {
+    /// One reading, with the number of reports so far.
+    fn step(&mut self, now: Instant, reports: u64) {
+        let (since, before) = *self.since.get_or_insert((now, reports));
+        let passed = now.saturating_since(since);
+        if passed >= Duration::from_secs(1) {
+            self.hz = ((reports - before) as f32 / passed.as_secs_f32()).round() as u32;
+            self.since = Some((now, reports));
+        }
+    }
 }
 
 /// What is known from the reports since the device was opened.
@@ -122,6 +142,7 @@ impl<P: Port + 'static> HidDevice<P> {
             worker: Some(worker),
             input: Input { velocity: VelocityEstimator::new(VelocityEstimator::TIME_CONSTANT), last: None },
             counters: HidCounters::default(),
+            rate: Rate::default(),
             sequence: 0,
         })
     }
@@ -206,7 +227,9 @@ impl<P: Port + 'static> HapticDevice for HidDevice<P> {
 
     fn read(&mut self, now: Instant) -> Result<DeviceState, DeviceError> {
         self.exchange();
-        if self.drain(now).is_err() {
+        let drained = self.drain(now);
+        self.rate.step(now, self.counters.reports);
+        if drained.is_err() {
             if self.reader.is_some() {
                 self.shared.lost.store(true, Ordering::Release);
                 self.retire();
@@ -244,6 +267,30 @@ impl<P: Port + 'static> HapticDevice for HidDevice<P> {
         self.shared.fresh.store(true, Ordering::Release);
         self.wake();
         if finite { Ok(()) } else { Err(DeviceError::BadForce) }
+    }
+
+    fn health(&self) -> DeviceHealth {
+        let c = self.counters();
+        DeviceHealth {
+            reports: c.reports,
+            missing: c.missing,
+            garbage: c.garbage,
+            losses: c.losses,
+            queue_age_us: c.queue_age_us,
+            max_queue_age_us: c.max_queue_age_us,
+            rate_hz: self.rate.hz,
+            forces: c.forces,
+            written: c.written,
+        }
+    }
+
+    fn calibration(&self) -> Calibration {
+        match self.input.last {
+            Some((report, _)) if report.status & status::READY == 0 => {
+                Calibration::Needed { guide: Guide::Firmware, homed: [false; 3] }
+            }
+            _ => Calibration::Ready,
+        }
     }
 
     fn describe(&self) -> String {

@@ -1,7 +1,7 @@
 //! The servo in virtual time: faults of the peer, the device and the machine.
 
 use super::*;
-use haptic::{DeviceInfo, SimConfig, SimDevice, Ticker};
+use haptic::{DeviceInfo, DeviceState, SimConfig, SimDevice, Ticker};
 use media::{Motion, Position};
 use rtrb::{Consumer, RingBuffer};
 use scene::SceneConfig;
@@ -163,7 +163,7 @@ fn a_pulled_cable_is_zero_force_at_once_a_stop_for_the_peer_and_a_person_engages
         let slot = bench.tick();
         assert_eq!((slot.force, slot.reason), (Force::ZERO, Some(ForceOff::WaitsForUser)));
     }
-    assert!(!bench.shared.device_fault.load(Ordering::Acquire));
+    assert!(bench.shared.device_fault.load(Ordering::Acquire), "the peer stays stopped until a person engages");
     assert!(bench.notes().iter().any(|n| n.contains("Device(None)")));
     bench.shared.engagements.fetch_add(1, Ordering::AcqRel);
     bench.tick();
@@ -173,6 +173,7 @@ fn a_pulled_cable_is_zero_force_at_once_a_stop_for_the_peer_and_a_person_engages
         bench.tick();
     }
     assert!(bench.tick().force.0.norm() > 0.0);
+    assert!(!bench.shared.device_fault.load(Ordering::Acquire));
 }
 
 #[test]

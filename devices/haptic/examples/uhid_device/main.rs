@@ -3,10 +3,11 @@
 //! It moves on a fixed path at 1 kHz, whatever force comes, and keeps what it sent and received. Needs Linux with the
 //! module `uhid`, and the right to open /dev/uhid (root).
 //!
-//! `uhid_device [--seconds N] [--csv PATH] [--serial TEXT]`: runs N seconds (default 10), then writes the CSV (default:
+//! `uhid_device [--seconds N] [--csv PATH] [--serial TEXT] [--garbage-every N] [--skip-every N]`: runs N seconds (default 10), then writes the CSV (default:
 //! none) with the header `kind,time_ns,sequence,x,y,z,flags`. Times are CLOCK_MONOTONIC. `in` rows are the reports sent:
 //! nm and status bits; `out` rows the reports received: mN and the command. A line `ready hid:VID:PID:SERIAL` on stdout
-//! says that the device is there.
+//! says that the device is there. Every N-th report can be spoilt (short, long, of another number, in turn) or left out;
+//! the last line counts those.
 
 mod kernel;
 
@@ -30,6 +31,10 @@ struct Options {
     seconds: u64,
     csv: Option<String>,
     serial: String,
+    /// Every so many reports one is spoilt; 0: none.
+    garbage_every: u16,
+    /// Every so many reports one is left out; 0: none.
+    skip_every: u16,
 }
 
 /// A row of the CSV.
@@ -52,14 +57,22 @@ fn main() -> ExitCode {
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { seconds: 10, csv: None, serial: "TH-0001".into() };
+    let mut options = Options { seconds: 10, csv: None, serial: "TH-0001".into(), garbage_every: 0, skip_every: 0 };
     while let Some(name) = args.next() {
         let value = args.next().ok_or_else(|| format!("{name} needs a value"))?;
         match name.as_str() {
             "--seconds" => options.seconds = value.parse().map_err(|_| format!("--seconds {value}: a whole number"))?,
+            "--garbage-every" => {
+                options.garbage_every = value.parse().map_err(|_| format!("{name} {value}: 0 to 65535"))?
+            }
+            "--skip-every" => options.skip_every = value.parse().map_err(|_| format!("{name} {value}: 0 to 65535"))?,
             "--csv" => options.csv = Some(value),
             "--serial" if value.len() < 60 => options.serial = value,
-            _ => return Err(format!("{name} {value}: use --seconds N, --csv PATH, --serial TEXT")),
+            _ => {
+                return Err(format!(
+                    "{name} {value}: use --seconds N, --csv PATH, --serial TEXT, --garbage-every N, --skip-every N"
+                ));
+            }
         }
     }
     Ok(options)
@@ -90,7 +103,7 @@ fn run(options: &Options) -> Result<(), String> {
     let mut ticker = Ticker::start(Duration::from_millis(1), now, 0);
     let begin = now();
     let mut rows = Vec::with_capacity(options.seconds as usize * 1000 + 1);
-    let mut sequence = 0u16;
+    let (mut sequence, mut skipped, mut spoilt_reports) = (0u16, 0, 0);
     loop {
         let tick = ticker.wait();
         let elapsed = tick.now.saturating_since(begin);
@@ -107,7 +120,25 @@ fn run(options: &Options) -> Result<(), String> {
         };
         let mut bytes = [0; IN_SIZE];
         report.emit(&mut bytes);
-        uhid.input(&bytes).map_err(|e| format!("/dev/uhid refuses a report: {e}"))?;
+        let every = |n: u16| n != 0 && sequence % n == n - 1;
+        let send = |bytes: &[u8]| uhid.input(bytes).map_err(|e| format!("/dev/uhid refuses a report: {e}"));
+        if every(options.skip_every) {
+            skipped += 1;
+            sequence = sequence.wrapping_add(1);
+            continue;
+        }
+        send(&bytes)?;
+        if every(options.garbage_every) {
+            // Besides, not instead: what is garbage is told apart from what is missing.
+            let mut spoilt = [bytes.as_slice(), &[0xff]].concat();
+            match spoilt_reports % 3 {
+                0 => spoilt.truncate(IN_SIZE - 5),
+                1 => {}
+                _ => spoilt[0] = 77,
+            }
+            send(&spoilt)?;
+            spoilt_reports += 1;
+        }
         let flags = report.status;
         rows.push(Row { kind: "in", at: tick.now, sequence, vector: report.position_nm, flags });
         sequence = sequence.wrapping_add(1);
@@ -115,7 +146,9 @@ fn run(options: &Options) -> Result<(), String> {
     let sent = rows.len();
     uhid.destroy().map_err(|e| format!("/dev/uhid: {e}"))?;
     rows.extend(reader.join().map_err(|_| "the reading thread failed".to_owned())?);
-    println!("sent {sent} received {} missed {}", rows.len() - sent, ticker.lateness().missed());
+    let received = rows.len() - sent;
+    let missed = ticker.lateness().missed();
+    println!("sent {sent} received {received} missed {missed} skipped {skipped} spoilt {spoilt_reports}");
     match &options.csv {
         Some(path) => write_csv(path, &mut rows).map_err(|e| format!("{path}: {e}")),
         None => Ok(()),

@@ -1,0 +1,75 @@
+//! A haptic device that is pulled out in mid-session, comes back with spoilt and missing reports, and is pulled out again:
+//! by what the station said of itself at each turn, and by its trace.
+
+use std::fs;
+use std::path::Path;
+
+use session::Snapshot;
+
+use crate::table::Table;
+
+/// Judges the second session in `results`.
+pub fn judge(results: &Path) {
+    let status = |name: &str| -> Snapshot {
+        let path = results.join(format!("status-{name}.json"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    let [before, unplugged, replugged, engaged, ended] =
+        ["before", "unplugged", "replugged", "engaged", "ended"].map(status);
+
+    assert!(before.haptic.fault.is_empty() && !before.haptic.waits_for_user, "{:?}", before.haptic);
+    assert!(before.haptic.engagement > 0.5, "{:?}", before.haptic);
+    assert!(before.haptic.health.rate_hz > 900, "{:?}", before.haptic.health);
+
+    // It says so, shows nothing, and the rest goes on.
+    let h = &unplugged.haptic;
+    assert!(h.fault.contains("has gone") && h.force == [0.0; 3] && h.engagement == 0.0, "{h:?}");
+    assert_eq!(h.health.losses, 1);
+    assert!(unplugged.log.iter().any(|line| line.contains("haptic device has gone")), "{:?}", unplugged.log);
+    assert!(unplugged.video.frames > before.video.frames + 3, "pictures stopped with the device");
+    assert!(unplugged.audio.frames > before.audio.frames + 10, "sound stopped with the device");
+
+    // Back two seconds after it was plugged in, but nobody has said that it is in a hand.
+    let h = &replugged.haptic;
+    assert!(h.fault.is_empty() && h.waits_for_user && h.force == [0.0; 3], "{h:?}");
+    assert!(h.position != [0.0; 3], "its position is used again");
+    assert!(h.force_off.contains("Engage"), "{}", h.force_off);
+    let h = &engaged.haptic;
+    assert!(!h.waits_for_user && h.engagement > 0.9, "{h:?}");
+
+    trace(&Table::read(&results.join("op2/servo_op.csv")));
+    counts(&fs::read_to_string(results.join("uhid3.log")).expect("uhid3.log"), &engaged, &ended);
+}
+
+/// In the very step in which the device cannot be read, force is zero; and it stays so while it must.
+fn trace(op: &Table) {
+    let (held, force) = (op.column::<u8>("held"), op.vectors("force"));
+    let zero = |i: usize| force[i] == [0.0; 3];
+    assert!((0..op.len()).all(|i| held[i] == 0 || zero(i)), "force while it must be zero");
+    let cuts = (1..op.len()).filter(|&i| held[i - 1] == 0 && held[i] != 0 && !zero(i - 1)).count();
+    let longest = held.split(|h| *h == 0).map(<[u8]>::len).max().unwrap_or(0);
+    println!("unplug: force cut to zero {cuts} times, held at zero for {longest} ticks at most");
+    assert!(cuts >= 1 && longest > 2_000, "{cuts} cuts, held for {longest} ticks");
+}
+
+/// Spoilt reports are counted exactly; missing ones by their numbers.
+fn counts(device: &str, engaged: &Snapshot, ended: &Snapshot) {
+    let line = device.lines().find(|l| l.starts_with("sent ")).expect("the device's account");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let count = |name: &str| -> u64 {
+        let at = words.iter().position(|w| *w == name).unwrap_or_else(|| panic!("{name} in '{line}'"));
+        words[at + 1].parse().expect("a number")
+    };
+    let (sent, skipped, spoilt) = (count("sent"), count("skipped"), count("spoilt"));
+    let health = ended.haptic.health;
+    println!("unplug: {line}; the station counts {health:?}");
+    assert_eq!(health.losses, 2, "pulled out a second time");
+    assert!(health.garbage >= engaged.haptic.health.garbage);
+    // Short, long, of another number: the kernel itself drops those of a number that is not described.
+    let expected = spoilt.div_ceil(3) + (spoilt + 1) / 3;
+    assert!((expected - 1..=expected).contains(&health.garbage), "{} garbage, {expected} sent", health.garbage);
+    // What was left out, and at most half a percent besides.
+    let lost = health.missing.checked_sub(skipped);
+    assert!(lost.is_some_and(|lost| lost * 200 <= sent), "{} missing, {skipped} left out of {sent}", health.missing);
+}
