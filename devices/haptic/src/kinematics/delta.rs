@@ -242,3 +242,71 @@ impl StamperDelta {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinematics::Kinematics;
+    use crate::model::Model;
+
+    fn falcon() -> &'static StamperDelta {
+        match &Model::find("falcon").unwrap().kinematics {
+            Some(Kinematics::Delta(delta)) => delta,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A path through the workspace at a constant speed, one point each millisecond: circles that tilt and change depth.
+    fn path(speed: f64) -> impl Iterator<Item = Position> {
+        (0..20_000).map(move |ms| {
+            let way = speed * f64::from(ms) * 1e-3;
+            let (turn, tilt) = (way / 0.035, way / 1.7);
+            let (sin, cos) = turn.sin_cos();
+            let (st, ct) = tilt.sin_cos();
+            Position::new((0.035 * cos) as f32, (0.035 * sin * ct) as f32, (0.035 * sin * st) as f32)
+        })
+    }
+
+    #[test]
+    fn from_the_last_millisecond_three_steps_are_enough() {
+        let delta = falcon();
+        for (speed, most) in [(0.1, 2), (2.0, 3)] {
+            let mut last = None;
+            let mut worst = 0;
+            for p in path(speed) {
+                let (found, steps) = delta.forward_counted(delta.inverse(p).unwrap(), last).unwrap();
+                assert!((found.0 - p.0).norm() < 1e-6, "{p:?} {found:?}");
+                if last.is_some() {
+                    worst = worst.max(steps);
+                }
+                last = Some(found);
+            }
+            assert_eq!(worst, most, "at {speed} m/s");
+        }
+    }
+
+    #[test]
+    fn from_the_middle_few_steps_are_enough_everywhere() {
+        let delta = falcon();
+        let at = |i: i32| i as f32 * 0.005;
+        let mut worst = 0;
+        for n in 0..21 * 21 * 21 {
+            let p = Position::new(at(n % 21 - 10), at(n / 21 % 21 - 10), at(n / 441 - 10));
+            let Ok(q) = delta.inverse(p) else { continue };
+            let (_, steps) = delta.forward_counted(q, None).unwrap();
+            worst = worst.max(steps);
+        }
+        assert!((3..=8).contains(&worst), "{worst} steps");
+    }
+
+    #[test]
+    fn legs_that_cannot_meet_give_an_error_and_not_the_last_pose() {
+        // Shins too short for arms that lie flat: the knees stand further from the axis than links and shin reach.
+        let short = StamperDelta::new(DeltaConfig { b: 0.05, middle: 0.08, ..*falcon().config() });
+        for near in [None, Some(Position::ZERO), Some(Position::new(0.02, -0.01, 0.03))] {
+            assert_eq!(short.forward(Joints([0.0; 3]), near), Err(PoseError::NoConvergence), "{near:?}");
+        }
+        // One arm swung far out and two folded in: the platform would be within the base.
+        assert_eq!(falcon().forward(Joints([1.7, -1.0, -1.0]), None), Err(PoseError::OutOfReach));
+    }
+}
