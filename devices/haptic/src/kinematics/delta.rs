@@ -162,7 +162,7 @@ impl StamperDelta {
         for (angle, &leg) in q.iter_mut().zip(&self.legs) {
             let [u, v, w] = self.shin_end(p, leg);
             let swing = b * b - v * v;
-            if !(swing >= 0.0) {
+            if swing < 0.0 {
                 return Err(PoseError::OutOfReach);
             }
             let rho = swing.sqrt() + d + e;
@@ -209,7 +209,7 @@ impl StamperDelta {
     /// The legs and the inverse of their shins' matrix, if the pose is not singular.
     fn check_pose(&self, knees: &[(f64, f64); 3], p: [f64; 3]) -> Result<([Leg; 3], Matrix), PoseError> {
         let legs = self.legs(knees, p).ok_or(PoseError::Singular)?;
-        if legs.iter().any(|leg| !(leg.lever.abs() > SINGULAR_KNEE * self.config.a)) {
+        if !legs.iter().all(|leg| leg.lever.abs() > SINGULAR_KNEE * self.config.a) {
             return Err(PoseError::Singular);
         }
         let inverse = invert(&legs.map(|leg| leg.shin), SINGULAR_SHINS).ok_or(PoseError::Singular)?;
