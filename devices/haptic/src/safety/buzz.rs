@@ -38,7 +38,7 @@ struct Axis {
 impl Axis {
     /// One step; true if this reversal is the last of a buzz.
     fn step(&mut self, now: Instant, speed: f32) -> bool {
-        if !(speed.abs() >= AMPLITUDE) {
+        if speed.is_nan() || speed.abs() < AMPLITUDE {
             return false;
         }
         let sign = if speed > 0.0 { 1 } else { -1 };

@@ -36,16 +36,17 @@ impl VelocityTrip {
 
     /// One step at `speed`, m/s.
     pub(crate) fn step(&mut self, now: Instant, speed: f32) -> Trip {
-        // A speed that is no number counts as one beyond all limits.
+        // A speed that is no number is beyond all limits.
+        let speed = if speed.is_nan() { f32::INFINITY } else { speed };
         if speed < self.limit * BACK {
             self.since = None;
         }
-        let beyond = !(speed <= self.limit);
+        let beyond = speed > self.limit;
         if self.since.is_none() && !beyond {
             return Trip::No;
         }
         let since = *self.since.get_or_insert(now);
-        if !(speed <= self.limit * FAR_BEYOND) || now.saturating_since(since) >= PATIENCE {
+        if speed > self.limit * FAR_BEYOND || now.saturating_since(since) >= PATIENCE {
             self.since = None;
             return Trip::Off;
         }
