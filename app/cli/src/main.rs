@@ -56,7 +56,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(args) => sim::run(&args),
         Command::Ctl(args) => ctl::run(&args),
         Command::Devices => devices::run(),
-        Command::Doctor => doctor::run(),
+        Command::Doctor(args) => doctor::run(&args),
     }
 }
 

@@ -53,7 +53,24 @@ pub enum Command {
     /// List haptic devices, cameras, microphones and speakers, and how to ask for them
     Devices,
     /// Check what this machine needs for a session, and say how to mend it
-    Doctor,
+    Doctor(DoctorArgs),
+}
+
+/// `telehaptic doctor`.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// Only what this station needs: op or top; otherwise what either needs
+    #[arg(long, value_name = "STATION", value_parser = station)]
+    pub station: Option<Role>,
+    /// Sessions here have no window: no display is needed
+    #[arg(long)]
+    pub headless: bool,
+    /// Sessions here use simulated devices, drawn pictures and sound from files: no hardware is needed
+    #[arg(long)]
+    pub simulated: bool,
+    /// Print the udev rules that give access to haptic devices, and check nothing
+    #[arg(long)]
+    pub udev_rules: bool,
 }
 
 /// What every run has.
@@ -259,6 +276,14 @@ pub enum CtlCommand {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_string())?;
     if (0.0..=1e7).contains(&seconds) { Ok(seconds) } else { Err("give 0 to 10000000 seconds".into()) }
+}
+
+fn station(text: &str) -> Result<Role, String> {
+    match text {
+        "op" => Ok(Role::Op),
+        "top" => Ok(Role::Top),
+        _ => Err("give op or top".into()),
+    }
 }
 
 fn position(text: &str) -> Result<[f32; 2], String> {

@@ -10,7 +10,7 @@ use egui::{ColorImage, Context, TextureHandle, Ui, ViewportBuilder, ViewportComm
 use session::{Command, Snapshot};
 
 use crate::picture::PictureSlot;
-use crate::{GuiError, Options, StationHandle, theme};
+use crate::{GuiError, Options, StationHandle, display, theme};
 
 /// Pictures and values change at most this often.
 const REFRESH: Duration = Duration::from_millis(33);
@@ -36,7 +36,7 @@ fn open<S: StationHandle>(
     options: Options,
     draw: impl FnMut(&mut Ui, &Snapshot, Option<&TextureHandle>) -> Vec<Command>,
 ) -> Result<(), GuiError> {
-    let display = display()?;
+    let display = display::name()?;
     let mut viewport = ViewportBuilder::default()
         .with_title(title)
         .with_app_id("telehaptic")
@@ -75,21 +75,6 @@ fn reason(message: &str) -> String {
         Some((start, words)) if start.contains(".rs:") => words.to_owned(),
         _ => message.to_owned(),
     }
-}
-
-/// The display that a window will open on.
-#[cfg(all(unix, not(target_os = "macos")))]
-pub(crate) fn display() -> Result<String, GuiError> {
-    ["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-        .ok_or(GuiError::NoDisplay)
-}
-
-/// The display that a window will open on.
-#[cfg(not(all(unix, not(target_os = "macos"))))]
-pub(crate) fn display() -> Result<String, GuiError> {
-    Ok("desktop".into())
 }
 
 struct App<'a, S, D> {

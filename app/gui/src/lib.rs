@@ -4,6 +4,7 @@
 //! from the main thread.
 
 mod app;
+mod display;
 mod error;
 mod format;
 mod picture;
@@ -44,13 +45,13 @@ pub struct Options {
     pub close_when_ended: Arc<AtomicBool>,
 }
 
-/// Says whether there is a display to open a window on, so that a program can tell before it starts a station. That the
-/// display answers shows only when the window opens.
+/// Says whether there is a display to open a window on, and somebody behind it, so that a program can tell before it
+/// starts a station. Whether it has what a window needs shows only when the window opens.
 ///
 /// # Errors
-/// [`GuiError::NoDisplay`].
+/// [`GuiError::NoDisplay`], and [`GuiError::Display`] where nobody answers.
 pub fn check_display() -> Result<(), GuiError> {
-    app::display().map(|_| ())
+    display::answers(&display::name()?)
 }
 
 /// Opens the operator's window and returns when it is closed; the station has then been told to stop.

@@ -203,8 +203,8 @@ pub enum DeviceError {
     NotFound(String),
     /// The node exists but may not be opened.
     #[error(
-        "haptic device {device}: no permission for {node}: copy assets/devices/70-telehaptic.rules to \
-         /etc/udev/rules.d/, run `udevadm control --reload` and plug the device in again"
+        "haptic device {device}: no permission for {node}: `telehaptic doctor --udev-rules | sudo tee \
+         /etc/udev/rules.d/70-telehaptic.rules`, then `sudo udevadm control --reload` and plug the device in again"
     )]
     Permission {
         /// The device as specified.
