@@ -11,8 +11,11 @@ use crate::shell;
 
 /// Length of a run, s.
 const SECONDS: u64 = 30;
-/// Runs of one kind: this machine is shared, and its host stalls a thread now and then.
+/// Runs of one kind.
 const RUNS: usize = 3;
+/// Runs of one kind at most, while none was free of noise: this machine is shared, and its host stalls threads now and
+/// then, for minutes in a row.
+const MOST_RUNS: usize = 10;
 
 /// What is run, and what its report must show.
 pub struct Case {
@@ -51,11 +54,11 @@ impl Judgement {
     }
 }
 
-/// Runs a case three times and prints every run. What does not depend on the machine must hold in each, everything in the
-/// best.
+/// Runs a case three times, or until one run was free of noise, and prints every run. What does not depend on the machine
+/// must hold in each, everything in the best.
 pub fn run(case: &Case) -> Outcome {
     let (mut best, mut broken) = (None::<String>, Vec::new());
-    for number in 1..=RUNS {
+    for number in 1..=MOST_RUNS {
         match once(case, number) {
             Err(e) => broken.push(e),
             Ok((line, judgement)) => {
@@ -69,14 +72,14 @@ pub fn run(case: &Case) -> Outcome {
                 }
             }
         }
-        if !broken.is_empty() {
+        if !broken.is_empty() || (number >= RUNS && best.is_some()) {
             break;
         }
     }
     match (broken.first(), best) {
         (Some(first), _) => Outcome::Failed(first.clone()),
         (None, Some(line)) => Outcome::Passed(line),
-        (None, None) => Outcome::Failed(format!("in none of {RUNS} runs did everything hold")),
+        (None, None) => Outcome::Failed(format!("in none of {MOST_RUNS} runs did everything hold")),
     }
 }
 

@@ -105,7 +105,11 @@ pub struct RunArgs {
 /// What the stations are made of.
 #[derive(Clone, Debug, Args)]
 pub struct MediaArgs {
-    #[arg(help = "Device in the operator's hand: sim, hid:VID:PID[:SERIAL], replay:FILE", long, value_name = "DEVICE")]
+    #[arg(
+        help = "Device in the operator's hand: sim, hid:VID:PID[:SERIAL][@MODEL], replay:FILE",
+        long,
+        value_name = "DEVICE"
+    )]
     pub master: Option<DeviceSpec>,
     /// Device at the teleoperator: as --master
     #[arg(long, value_name = "DEVICE")]

@@ -6,7 +6,7 @@ mod av;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 
-use haptic::{DeadMan, Hand, HandConfig, HapticDevice, SimConfig, SimDevice};
+use haptic::{DeadMan, DeviceClock, Hand, HandConfig, HapticDevice, SimConfig, SimDevice};
 use media::{Instant, Role};
 use rtrb::{Consumer, Producer, RingBuffer};
 use scene::{Pose, Scene, SceneConfig};
@@ -70,7 +70,7 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
         }
     };
 
-    let device = open_device(config, now)?;
+    let device = open_device(config, clock)?;
     let info = device.info().clone();
     let (pose_in, pose_out) = triple_buffer(&Pose::default());
     let control = config.safety.control(config.force_limit);
@@ -201,14 +201,15 @@ fn ticket(config: &StationConfig, socket: &Socket) -> Result<Option<Ticket>, Ses
     Ok(Some(Ticket { address: reachable(socket.local_addr()), token }))
 }
 
-fn open_device(config: &StationConfig, now: Instant) -> Result<Box<dyn HapticDevice>, SessionError> {
+fn open_device(config: &StationConfig, clock: Clock) -> Result<Box<dyn HapticDevice>, SessionError> {
     let simulated = |name: &str| {
         let mut sim = SimConfig::default();
         sim.info.name = name.into();
         sim
     };
-    let role = config.role;
-    let device = config.device().open(now, || match role {
+    let (role, now) = (config.role, clock.now());
+    let clock: DeviceClock = Arc::new(move || clock.now());
+    let device = config.device().open(&clock, || match role {
         Role::Op => {
             // The hand touches what the default scene shows.
             let scene = SceneConfig::default();

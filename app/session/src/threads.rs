@@ -11,7 +11,7 @@
 //! | control | ordinary | its clients | at `stop`, within 50 ms |
 //! | watcher | ordinary | commands, 33 ms | at `stop` |
 //!
-//! Sound cards have threads of their own, as has a HID device (`hid-io`). `stop` is a flag that the owner of the
+//! Sound cards have threads of their own, as has a HID device (`hid-in`, `hid-out`). `stop` is a flag that the owner of the
 //! station sets; a thread that breaks down ends the station.
 
 use std::sync::{Arc, OnceLock};
@@ -139,6 +139,9 @@ fn run_servo(mut servo: Servo, clock: Clock, waker: &udp::Waker, priority: &Once
     while !servo.shared.stopping() {
         let tick = ticker.wait();
         servo.step(tick.now, suspended(), tick.number - 1, ticker.lateness());
+        if let Some(arrival) = servo.device.arrival() {
+            ticker.follow(tick.now, arrival);
+        }
         waker.wake();
     }
     servo.finish(clock.now());

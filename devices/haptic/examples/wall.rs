@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn run(spec: &str, seconds: u64) -> Result<(), String> {
     for found in list() {
         let state = found.problem.unwrap_or_else(|| "usable".into());
-        println!("found {} {:?} {} telehaptic: {} - {state}", found.spec, found.name, found.node, found.telehaptic);
+        println!("found {} {:?} {} haptic: {} - {state}", found.spec, found.name, found.node, found.haptic);
     }
     let spec: DeviceSpec = spec.parse().map_err(|e| format!("{e}"))?;
     let epoch_ns = monotonic_ns();
@@ -35,7 +35,8 @@ fn run(spec: &str, seconds: u64) -> Result<(), String> {
         let hand = Hand::scripted(HandConfig::default(), HandScript::default());
         SimDevice::held(SimConfig::default(), hand, clock())
     };
-    let mut device = spec.open(clock(), held).map_err(|e| format!("{e}"))?;
+    let shared: telehaptic_haptic::DeviceClock = std::sync::Arc::new(clock);
+    let mut device = spec.open(&shared, held).map_err(|e| format!("{e}"))?;
     let config = ControlConfig { force_scale: 1.0, ..ControlConfig::default() };
     let mut master = Master::new(config, device.info(), clock());
     let mut ticker = Ticker::start(Duration::from_millis(1), clock, epoch_ns);
@@ -48,6 +49,9 @@ fn run(spec: &str, seconds: u64) -> Result<(), String> {
         for _ in 0..1000 {
             let now = ticker.wait().now;
             state = device.read(now);
+            if let Some(arrival) = device.arrival() {
+                ticker.follow(now, arrival);
+            }
             let step = master.step(now, &state, Some(Received { value: force, at: now }), Gate::OPEN);
             written = device.write(now, step.force);
             let depth = -0.01 - step.motion.position.0.0[2];

@@ -66,7 +66,7 @@ pub enum Guide {
     ReferencePose,
     /// Move along every axis: one has not changed since the device was opened.
     MoveEachAxis,
-    /// Let go of it: the rest position is being measured.
+    /// Let go of the cap: a deflection at the start would move the hand at once.
     LetGo,
 }
 
@@ -78,7 +78,7 @@ impl Guide {
             Guide::OutAndIn => "pull the grip out as far as it goes, then push it in, until all three axes are done",
             Guide::ReferencePose => "put the arm into its reference pose and press its calibration button",
             Guide::MoveEachAxis => "move the device along each axis: one has not moved since it was opened",
-            Guide::LetGo => "let go of the device for a second: its rest position is being measured",
+            Guide::LetGo => "let go of the cap for a second: pushed while it is opened, it would move at once",
         }
     }
 }
@@ -98,6 +98,8 @@ pub struct DeviceHealth {
     pub queue_age_us: u32,
     /// The longest that one ever did, us.
     pub max_queue_age_us: u32,
+    /// From the arrival of a report to the tick that used it, half of them sooner, us.
+    pub age_p50_us: u32,
     /// Reports a second, over the last second.
     pub rate_hz: u32,
     /// Forces given by the servo.
@@ -148,6 +150,11 @@ pub trait HapticDevice: Send {
     /// Starts calibration anew, or confirms that the arm is in its reference pose. Force is off meanwhile.
     fn calibrate(&mut self) {}
 
+    /// When the report behind the last reading arrived, for devices with a beat of their own: see [`crate::Ticker::follow`].
+    fn arrival(&self) -> Option<Instant> {
+        None
+    }
+
     /// How reading and writing went so far. Costs next to nothing: called at 1 kHz.
     fn health(&self) -> DeviceHealth {
         DeviceHealth::default()
@@ -178,6 +185,9 @@ impl<D: HapticDevice + ?Sized> HapticDevice for Box<D> {
     fn calibrate(&mut self) {
         (**self).calibrate();
     }
+    fn arrival(&self) -> Option<Instant> {
+        (**self).arrival()
+    }
     fn health(&self) -> DeviceHealth {
         (**self).health()
     }
@@ -193,7 +203,10 @@ impl<D: HapticDevice + ?Sized> HapticDevice for Box<D> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The specification cannot be read. Remedy: the grammar is in the text.
-    #[error("haptic device '{0}' is not known: use sim, mouse, hid:VID:PID[:SERIAL] (hexadecimal) or replay:FILE")]
+    #[error(
+        "haptic device '{0}' is not known: use sim, mouse, hid:VID:PID[:SERIAL][@MODEL] (hexadecimal) \
+         or replay:FILE"
+    )]
     Spec(String),
     /// The mouse is read through a window, which this crate has not.
     #[error("haptic device 'mouse' needs a window: here use sim, hid:VID:PID or replay:FILE")]
@@ -212,12 +225,20 @@ pub enum DeviceError {
         /// Its node, such as /dev/hidraw0.
         node: String,
     },
-    /// A HID device, but not with our report.
+    /// A HID device, but not with the reports of its model, or of none that is known.
     #[error(
-        "haptic device {0} has another report descriptor than assets/devices/telehaptic-hid.md: it is not a telehaptic \
-         device, or its firmware is of another version"
+        "haptic device {0} has other reports than its model: it is no haptic device, its firmware is of another \
+         version, or it needs the name of its model, as in hid:VID:PID@falcon"
     )]
     OtherReport(String),
+    /// The model that was named is unknown or cannot be used.
+    #[error("haptic device {device}: {reason}")]
+    Model {
+        /// The device as specified.
+        device: String,
+        /// What is wrong with the model, and the remedy.
+        reason: String,
+    },
     /// Opening failed for another reason.
     #[error("haptic device {device} cannot be opened: {reason}: plug it out and in, and see `telehaptic doctor`")]
     Open {
@@ -246,6 +267,15 @@ pub enum DeviceError {
     /// It has not been calibrated, so that its position means nothing.
     #[error("the haptic device is not calibrated: the window and `telehaptic ctl status` say how")]
     NotCalibrated,
+    /// The arm is where its model says that it cannot be.
+    #[error("the haptic device's arm is in a pose that its model does not have: calibrate it anew, or name its model")]
+    Pose,
+    /// A sensor stays as it is while the others travel, counted from 1.
+    #[error(
+        "axis {0} of the haptic device has not changed while the others moved: move it along each axis; if that does not \
+         help, its sensor is broken"
+    )]
+    Stuck(u8),
     /// The force was not finite and was not shown.
     #[error("a force that is not a finite number was refused and the device shows none: please report this")]
     BadForce,

@@ -2,9 +2,12 @@
 //!
 //! A servo thread of the station turns two parts, once a millisecond: [`Ticker::wait`], then [`Master::tick`] or
 //! [`Slave::tick`], which read the device, take a step of control and write the force. The steps are pure: they are told
-//! the time, take no lock, allocate nothing and log nothing. Only [`Ticker`] touches the clock of the operating system. The one thread
-//! that this crate starts is `hid-io`, one for each open HID device: it opens, opens again and writes.
+//! the time, take no lock, allocate nothing and log nothing. Only [`Ticker`] touches the clock of the operating system. The only
+//! threads that this crate starts are `hid-in` and `hid-out`, for each open HID device: the one reads, the other writes and
+//! opens again.
 
+#[cfg(test)]
+mod contract;
 mod control;
 mod device;
 mod faulty;
@@ -36,7 +39,7 @@ pub use replay::ReplayDevice;
 pub use safety::{DeadMan, SafetyConfig, SafetyStatus, Stage, StageState, StageStatus};
 pub use sim::{SimConfig, SimDevice};
 pub use slave::{Slave, SlaveOut};
-pub use spec::DeviceSpec;
+pub use spec::{DeviceClock, DeviceSpec};
 pub use step::Step;
 pub use ticker::{Lateness, Tick, Ticker};
 pub use velocity::VelocityEstimator;

@@ -1,14 +1,21 @@
-//! The HID report of a telehaptic device, byte by byte: `assets/devices/telehaptic-hid.md` describes the same, and a test
-//! holds the two together. Knows no device and no operating system.
+//! The HID reports of haptic devices, byte by byte. Here our own: `assets/devices/telehaptic-hid.md` describes the same, and
+//! tests hold the two together. Knows no device and no operating system.
 //!
-//! All numbers are little-endian. The first byte is the report number, as hidraw and uhid pass it.
+//! Two variants have the same bytes: a Cartesian device tells its position and takes a force, a raw one tells encoder
+//! counts and takes motor currents. All numbers are little-endian. The first byte is the report number, as hidraw and
+//! uhid pass it.
+
+pub mod descriptor;
+pub mod polhem;
 
 use media::{Force, Position, Vector};
 
 /// Vendor-defined usage page of the report ("H").
 pub const USAGE_PAGE: u16 = 0xff48;
-/// Usage of its application collection.
+/// Usage of the application collection of a Cartesian device.
 pub const USAGE: u16 = 0x0001;
+/// Usage of that of a raw device.
+pub const USAGE_RAW: u16 = 0x0002;
 /// Vendor that the test device uses: pid.codes.
 pub const TEST_VENDOR: u16 = 0x1209;
 /// Product that the test device uses; not assigned to any product.
@@ -29,8 +36,8 @@ pub mod in_field {
 
     /// Report number, 1.
     pub const ID: usize = 0;
-    /// Position x, y, z: three i32, nm.
-    pub const POSITION: Range<usize> = 1..13;
+    /// Position x, y, z, nm; raw: counts of the three encoders. Three i32.
+    pub const AXES: Range<usize> = 1..13;
     /// When the position was taken, on the device's clock: u32, us, wraps.
     pub const TIME: Range<usize> = 13..17;
     /// Counts reports: u16, wraps.
@@ -45,8 +52,8 @@ pub mod out_field {
 
     /// Report number, 2.
     pub const ID: usize = 0;
-    /// Force x, y, z: three i16, mN.
-    pub const FORCE: Range<usize> = 1..7;
+    /// Force x, y, z, mN; raw: currents of the three motors, mA. Three i16.
+    pub const UNITS: Range<usize> = 1..7;
     /// Counts forces: u16, wraps.
     pub const SEQUENCE: Range<usize> = 7..9;
     /// Command: u8.
@@ -63,71 +70,17 @@ pub mod status {
     pub const LIMITED: u16 = 1 << 2;
     /// The device's own watchdog put the force off.
     pub const WATCHDOG: u16 = 1 << 3;
+    /// A raw device has found the index of each encoder: three bits from this one.
+    pub const HOMED_SHIFT: u32 = 4;
     /// Buttons: the upper eight bits.
     pub const BUTTONS_SHIFT: u32 = 8;
 }
 
-/// The HID report descriptor of the device.
-#[rustfmt::skip]
-pub const DESCRIPTOR: &[u8] = &[
-    0x06, 0x48, 0xff,                   // Usage Page (vendor 0xff48)
-    0x09, 0x01,                         // Usage (haptic device)
-    0xa1, 0x01,                         // Collection (Application)
-    0x85, 0x01,                         //   Report ID (1)
-    0x09, 0x10,                         //   Usage (position)
-    0x17, 0x00, 0x00, 0x00, 0x80,       //   Logical Minimum (-2147483648)
-    0x27, 0xff, 0xff, 0xff, 0x7f,       //   Logical Maximum (2147483647)
-    0x65, 0x11,                         //   Unit (cm)
-    0x55, 0x09,                         //   Unit Exponent (-7): nm
-    0x75, 0x20,                         //   Report Size (32)
-    0x95, 0x03,                         //   Report Count (3)
-    0x81, 0x02,                         //   Input (Data, Variable, Absolute)
-    0x09, 0x11,                         //   Usage (device time)
-    0x15, 0x00,                         //   Logical Minimum (0)
-    0x27, 0xff, 0xff, 0xff, 0xff,       //   Logical Maximum (4294967295)
-    0x66, 0x01, 0x10,                   //   Unit (s)
-    0x55, 0x0a,                         //   Unit Exponent (-6): us
-    0x95, 0x01,                         //   Report Count (1)
-    0x81, 0x02,                         //   Input (Data, Variable, Absolute)
-    0x09, 0x12,                         //   Usage (sequence)
-    0x27, 0xff, 0xff, 0x00, 0x00,       //   Logical Maximum (65535)
-    0x65, 0x00,                         //   Unit (none)
-    0x55, 0x00,                         //   Unit Exponent (0)
-    0x75, 0x10,                         //   Report Size (16)
-    0x81, 0x02,                         //   Input (Data, Variable, Absolute)
-    0x09, 0x13,                         //   Usage (status bits)
-    0x25, 0x01,                         //   Logical Maximum (1)
-    0x75, 0x01,                         //   Report Size (1)
-    0x95, 0x10,                         //   Report Count (16)
-    0x81, 0x02,                         //   Input (Data, Variable, Absolute)
-    0x85, 0x02,                         //   Report ID (2)
-    0x09, 0x20,                         //   Usage (force)
-    0x16, 0x00, 0x80,                   //   Logical Minimum (-32768)
-    0x26, 0xff, 0x7f,                   //   Logical Maximum (32767)
-    0x66, 0x11, 0xe1,                   //   Unit (g cm / s^2)
-    0x55, 0x02,                         //   Unit Exponent (2): mN
-    0x75, 0x10,                         //   Report Size (16)
-    0x95, 0x03,                         //   Report Count (3)
-    0x91, 0x02,                         //   Output (Data, Variable, Absolute)
-    0x09, 0x21,                         //   Usage (sequence)
-    0x15, 0x00,                         //   Logical Minimum (0)
-    0x27, 0xff, 0xff, 0x00, 0x00,       //   Logical Maximum (65535)
-    0x65, 0x00,                         //   Unit (none)
-    0x55, 0x00,                         //   Unit Exponent (0)
-    0x95, 0x01,                         //   Report Count (1)
-    0x91, 0x02,                         //   Output (Data, Variable, Absolute)
-    0x09, 0x22,                         //   Usage (command)
-    0x25, 0x01,                         //   Logical Maximum (1)
-    0x75, 0x08,                         //   Report Size (8)
-    0x91, 0x02,                         //   Output (Data, Variable, Absolute)
-    0xc0,                               // End Collection
-];
-
 /// Device to host: where the device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct InRepr {
-    /// Position in the base frame, nm (reaches 2.1 m).
-    pub position_nm: [i32; 3],
+    /// Position in the base frame, nm (reaches 2.1 m); raw: counts of the encoders since the reference pose.
+    pub axes: [i32; 3],
     /// Device clock when the position was taken, us.
     pub time_us: u32,
     /// Counts reports.
@@ -142,11 +95,11 @@ impl InRepr {
         if bytes.len() != IN_SIZE || bytes[in_field::ID] != IN_ID {
             return None;
         }
-        let p = &bytes[in_field::POSITION];
+        let p = &bytes[in_field::AXES];
         let axis = |i: usize| i32::from_le_bytes([p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]]);
         let t = &bytes[in_field::TIME];
         Some(InRepr {
-            position_nm: [axis(0), axis(1), axis(2)],
+            axes: [axis(0), axis(1), axis(2)],
             time_us: u32::from_le_bytes([t[0], t[1], t[2], t[3]]),
             sequence: get_u16(&bytes[in_field::SEQUENCE]),
             status: get_u16(&bytes[in_field::STATUS]),
@@ -156,7 +109,7 @@ impl InRepr {
     /// Writes the report.
     pub fn emit(&self, out: &mut [u8; IN_SIZE]) {
         out[in_field::ID] = IN_ID;
-        for (bytes, axis) in out[in_field::POSITION].chunks_exact_mut(4).zip(self.position_nm) {
+        for (bytes, axis) in out[in_field::AXES].chunks_exact_mut(4).zip(self.axes) {
             bytes.copy_from_slice(&axis.to_le_bytes());
         }
         out[in_field::TIME].copy_from_slice(&self.time_us.to_le_bytes());
@@ -164,9 +117,9 @@ impl InRepr {
         out[in_field::STATUS].copy_from_slice(&self.status.to_le_bytes());
     }
 
-    /// Position, m.
+    /// Position of a Cartesian device, m.
     pub fn position(&self) -> Position {
-        Position(Vector(self.position_nm.map(|nm| (f64::from(nm) * 1e-9) as f32)))
+        Position(Vector(self.axes.map(|nm| (f64::from(nm) * 1e-9) as f32)))
     }
 
     /// `position` (m) in whole nanometres, what does not fit cut to what does; not-a-number becomes 0.
@@ -183,13 +136,15 @@ pub enum OutCommand {
     Off = 0,
     /// Show the force.
     Show = 1,
+    /// Amplifiers off, and calibrate: take the pose of now as the reference, or start homing.
+    Calibrate = 2,
 }
 
 /// Host to device: the force to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutRepr {
-    /// Force in the base frame, mN (reaches 32 N).
-    pub force_mn: [i16; 3],
+    /// Force in the base frame, mN (reaches 32 N); raw: currents of the motors, in units of its model.
+    pub units: [i16; 3],
     /// Counts forces of the servo: a gap means that newer ones overtook them.
     pub sequence: u16,
     /// What to do.
@@ -202,14 +157,15 @@ impl OutRepr {
         if bytes.len() != OUT_SIZE || bytes[out_field::ID] != OUT_ID {
             return None;
         }
-        let f = &bytes[out_field::FORCE];
+        let f = &bytes[out_field::UNITS];
         let axis = |i: usize| i16::from_le_bytes([f[2 * i], f[2 * i + 1]]);
         Some(OutRepr {
-            force_mn: [axis(0), axis(1), axis(2)],
+            units: [axis(0), axis(1), axis(2)],
             sequence: get_u16(&bytes[out_field::SEQUENCE]),
             command: match bytes[out_field::COMMAND] {
                 0 => OutCommand::Off,
                 1 => OutCommand::Show,
+                2 => OutCommand::Calibrate,
                 _ => return None,
             },
         })
@@ -218,16 +174,16 @@ impl OutRepr {
     /// Writes the report.
     pub fn emit(&self, out: &mut [u8; OUT_SIZE]) {
         out[out_field::ID] = OUT_ID;
-        for (bytes, axis) in out[out_field::FORCE].chunks_exact_mut(2).zip(self.force_mn) {
+        for (bytes, axis) in out[out_field::UNITS].chunks_exact_mut(2).zip(self.units) {
             bytes.copy_from_slice(&axis.to_le_bytes());
         }
         out[out_field::SEQUENCE].copy_from_slice(&self.sequence.to_le_bytes());
         out[out_field::COMMAND] = self.command as u8;
     }
 
-    /// Force, N.
+    /// Force on a Cartesian device, N.
     pub fn force(&self) -> Force {
-        Force(Vector(self.force_mn.map(|mn| f32::from(mn) * 1e-3)))
+        Force(Vector(self.units.map(|mn| f32::from(mn) * 1e-3)))
     }
 
     /// `force` (N) in whole millinewtons, what does not fit cut to what does; not-a-number becomes 0.

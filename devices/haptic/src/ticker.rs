@@ -6,7 +6,11 @@ use media::{Duration, Instant};
 /// The last part before a deadline is waited for actively: a sleeping thread wakes up some tens of microseconds late.
 const SPIN: Duration = Duration::from_micros(60);
 /// Priority among the real-time threads: above ordinary ones, below those of the kernel.
-const PRIORITY: libc::c_int = 50;
+pub(crate) const PRIORITY: libc::c_int = 50;
+/// How long after a report of the device a beat should come: its jitter and the way through the system fit in.
+const BEHIND: Duration = Duration::from_micros(150);
+/// A beat moves at most so much in a period: 0.2 %, more than two quartz clocks ever differ.
+const NUDGE_NS: i64 = 2_000;
 
 /// One beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +41,7 @@ impl<C: Fn() -> Instant> Ticker<C> {
     /// thread. Tick 1 is one `period` from now. `clock` reads the process's clock; its zero is `epoch_ns` on
     /// CLOCK_MONOTONIC.
     pub fn start(period: Duration, clock: C, epoch_ns: i64) -> Self {
-        let realtime = raise_priority();
+        let realtime = raise_priority(PRIORITY);
         Ticker::plain(period, clock, epoch_ns, realtime)
     }
 
@@ -76,6 +80,23 @@ impl<C: Fn() -> Instant> Ticker<C> {
         Tick { number, now, lateness, missed }
     }
 
+    /// Moves the beat a little towards 0.15 ms after the reports of a device that has a beat of its own: `arrival` is
+    /// that of the report used in the tick that woke up at `now`. Without it a report waits anything up to a period for
+    /// its tick, and the wait drifts with the two clocks. The beat moves by 2 us in a period at most; an old report moves
+    /// nothing.
+    pub fn follow(&mut self, now: Instant, arrival: Instant) {
+        let age = now.saturating_since(arrival);
+        if age > self.period * 4 {
+            return;
+        }
+        let period = self.period.as_nanos() as i64;
+        let late = age.as_nanos() as i64 - BEHIND.as_nanos() as i64;
+        // The way round the circle that is shorter.
+        let late = (late + period / 2).rem_euclid(period) - period / 2;
+        let step = (late / 32).clamp(-NUDGE_NS, NUDGE_NS);
+        self.start = self.start.offset(-step);
+    }
+
     fn deadline(&self, number: u64) -> Instant {
         self.start + Duration::from_nanos(number.saturating_mul(self.period.as_nanos() as u64))
     }
@@ -104,11 +125,11 @@ pub struct Lateness {
 const BUCKETS: usize = 64 + 32 * 31;
 
 impl Lateness {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Lateness { buckets: Box::new([0; BUCKETS]), ticks: 0, missed: 0, max_us: 0 }
     }
 
-    fn record(&mut self, lateness: Duration, missed: u64) {
+    pub(crate) fn record(&mut self, lateness: Duration, missed: u64) {
         let us = u64::try_from(lateness.as_micros()).unwrap_or(u64::MAX);
         self.buckets[bucket(us)] += 1;
         self.ticks += 1;
@@ -183,9 +204,9 @@ fn sleep_to(monotonic_ns: i128) {
     {}
 }
 
-/// Asks for SCHED_FIFO for the calling thread and says how it went.
-fn raise_priority() -> String {
-    let param = libc::sched_param { sched_priority: PRIORITY };
+/// Asks for SCHED_FIFO at this priority for the calling thread and says how it went.
+pub(crate) fn raise_priority(priority: libc::c_int) -> String {
+    let param = libc::sched_param { sched_priority: priority };
     // SAFETY: plain system calls on the calling thread; `param` outlives the call.
     let failed = unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &param) };
     if failed == 0 {
@@ -241,9 +262,50 @@ mod tests {
         }
     }
 
+    /// A device whose clock is 100 ppm off, started at any phase, with reports that jitter by 40 us.
+    #[test]
+    fn the_beat_settles_behind_the_reports_of_a_device() {
+        for (phase_us, ppm) in (0..10).map(|i| i * 100).flat_map(|phase| [(phase, 100), (phase, -100)]) {
+            let now = Cell::new(Instant::from_millis(7));
+            let mut t = ticker(&now);
+            let period_ns = (1_000_000 + ppm) as u64;
+            let mut ages = Vec::new();
+            for i in 1..6_000u64 {
+                let woken = t.deadline(t.number + 1) + Duration::from_micros(5);
+                let tick = t.arrive(woken);
+                assert_eq!((tick.number, tick.missed), (i, 0));
+                // The newest report that has arrived by then.
+                let first = 7_000_000 - 5_000_000 + phase_us * 1_000;
+                let jitter = |n: u64| n * 7_919 % 41 * 1_000;
+                let n = (woken.as_nanos() - first) / period_ns;
+                let arrival = |n: u64| Instant::from_nanos(first + n * period_ns + jitter(n));
+                let arrival = if arrival(n) <= woken { arrival(n) } else { arrival(n - 1) };
+                t.follow(tick.now, arrival);
+                if i > 1_000 {
+                    ages.push(woken.saturating_since(arrival).as_micros() as u64);
+                }
+            }
+            ages.sort_unstable();
+            assert!(
+                ages[0] > 80 && ages[ages.len() - 1] < 240,
+                "{phase_us} us, {ppm} ppm: {} to {}",
+                ages[0],
+                ages[ages.len() - 1]
+            );
+        }
+    }
+
+    #[test]
+    fn an_old_report_moves_nothing() {
+        let now = Cell::new(Instant::from_millis(7));
+        let mut t = ticker(&now);
+        t.follow(Instant::from_millis(12), Instant::from_nanos(7_400_000));
+        assert_eq!(t.deadline(1), Instant::from_millis(8));
+    }
+
     #[test]
     fn priority_is_told_in_words() {
-        let text = std::thread::spawn(raise_priority).join().unwrap();
+        let text = std::thread::spawn(|| raise_priority(PRIORITY)).join().unwrap();
         assert!(text.starts_with("real-time priority") || text.contains("setcap"), "{text}");
     }
 

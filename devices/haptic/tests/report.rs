@@ -4,8 +4,10 @@
 use media::{Force, Position};
 use proptest::prelude::*;
 use telehaptic_haptic::report::{
-    DESCRIPTOR, IN_ID, IN_SIZE, InRepr, OUT_ID, OUT_SIZE, OutCommand, OutRepr, TEST_PRODUCT, TEST_VENDOR, USAGE,
-    USAGE_PAGE, in_field, out_field, status,
+    IN_ID, IN_SIZE, InRepr, OUT_ID, OUT_SIZE, OutCommand, OutRepr, TEST_PRODUCT, TEST_VENDOR, USAGE, USAGE_PAGE,
+    USAGE_RAW,
+    descriptor::{self, Direction},
+    in_field, out_field, polhem, status,
 };
 
 const DOC: &str = include_str!("../../../assets/devices/telehaptic-hid.md");
@@ -13,17 +15,17 @@ const RULES: &str = include_str!("../../../assets/devices/70-telehaptic.rules");
 
 proptest! {
     #[test]
-    fn in_reports_survive(position_nm in any::<[i32; 3]>(), time_us: u32, sequence: u16, status: u16) {
-        let repr = InRepr { position_nm, time_us, sequence, status };
+    fn in_reports_survive(axes in any::<[i32; 3]>(), time_us: u32, sequence: u16, status: u16) {
+        let repr = InRepr { axes, time_us, sequence, status };
         let mut bytes = [0; IN_SIZE];
         repr.emit(&mut bytes);
         prop_assert_eq!(InRepr::parse(&bytes), Some(repr));
     }
 
     #[test]
-    fn out_reports_survive(force_mn in any::<[i16; 3]>(), sequence: u16, show: bool) {
-        let command = if show { OutCommand::Show } else { OutCommand::Off };
-        let repr = OutRepr { force_mn, sequence, command };
+    fn out_reports_survive(units in any::<[i16; 3]>(), sequence: u16, command in 0usize..3) {
+        let command = [OutCommand::Off, OutCommand::Show, OutCommand::Calibrate][command];
+        let repr = OutRepr { units, sequence, command };
         let mut bytes = [0; OUT_SIZE];
         repr.emit(&mut bytes);
         prop_assert_eq!(OutRepr::parse(&bytes), Some(repr));
@@ -52,9 +54,9 @@ proptest! {
 
     #[test]
     fn units_are_nanometres_and_millinewtons(m in -2f32..2.0, n in -32f32..32.0) {
-        let repr = InRepr { position_nm: InRepr::nm(Position::new(m, 0.0, -m)), ..InRepr::default() };
+        let repr = InRepr { axes: InRepr::nm(Position::new(m, 0.0, -m)), ..InRepr::default() };
         prop_assert!((repr.position().0.0[0] - m).abs() <= 1e-9 + m.abs() * 1e-6);
-        let repr = OutRepr { force_mn: OutRepr::mn(Force::new(0.0, n, 0.0)), sequence: 0, command: OutCommand::Show };
+        let repr = OutRepr { units: OutRepr::mn(Force::new(0.0, n, 0.0)), sequence: 0, command: OutCommand::Show };
         prop_assert!((repr.force().0.0[1] - n).abs() <= 0.000_51);
     }
 }
@@ -80,17 +82,20 @@ fn the_document_has_the_offsets_of_the_code() {
     let range = |r: core::ops::Range<usize>| (r.start, r.len());
     let expected = [
         (in_field::ID, 1),
-        range(in_field::POSITION),
+        range(in_field::AXES),
         range(in_field::TIME),
         range(in_field::SEQUENCE),
         range(in_field::STATUS),
     ];
     assert_eq!(table("IN: report 1, device to host, 21 bytes"), expected);
     assert_eq!((IN_ID, IN_SIZE), (1, 21));
-    let expected = [(out_field::ID, 1), range(out_field::FORCE), range(out_field::SEQUENCE), (out_field::COMMAND, 1)];
+    let expected = [(out_field::ID, 1), range(out_field::UNITS), range(out_field::SEQUENCE), (out_field::COMMAND, 1)];
     assert_eq!(table("OUT: report 2, host to device, 10 bytes"), expected);
     assert_eq!((OUT_ID, OUT_SIZE), (2, 10));
-    assert_eq!((OutCommand::Off as u8, OutCommand::Show as u8), (0, 1));
+    assert_eq!([OutCommand::Off as u8, OutCommand::Show as u8, OutCommand::Calibrate as u8], [0, 1, 2]);
+    for command in ["0 off:", "1 show:", "2 calibrate:"] {
+        assert!(DOC.contains(command), "{command}");
+    }
 }
 
 #[test]
@@ -104,26 +109,29 @@ fn the_document_has_the_status_bits_of_the_code() {
         let row = format!("| {} | {name} |", bit.trailing_zeros());
         assert!(DOC.contains(&row), "{row}");
     }
+    assert!(DOC.contains(&format!("| {}-{} | homed |", status::HOMED_SHIFT, status::HOMED_SHIFT + 2)));
     assert!(DOC.contains(&format!("| {}-15 | buttons |", status::BUTTONS_SHIFT)));
 }
 
 #[test]
-fn the_document_has_the_descriptor_of_the_code() {
-    let section = DOC.split("## Report descriptor, ").nth(1).unwrap();
-    let size: usize = section.split(' ').next().unwrap().parse().unwrap();
-    let block = section.split("```").nth(1).unwrap();
-    let bytes: Vec<u8> = block
-        .lines()
-        .flat_map(|l| l.split(';').next().unwrap().split_whitespace())
-        .map(|b| u8::from_str_radix(b, 16).unwrap())
-        .collect();
-    assert_eq!(bytes, DESCRIPTOR);
-    assert_eq!(size, DESCRIPTOR.len());
+fn the_document_has_the_descriptors_of_the_code() {
+    for (variant, expected) in [("Cartesian", descriptor::CARTESIAN), ("raw", descriptor::RAW)] {
+        let section = DOC.split(&format!("## Report descriptor, {variant}, ")).nth(1).expect("its heading");
+        let size: usize = section.split(' ').next().unwrap().parse().unwrap();
+        let block = section.split("```").nth(1).unwrap();
+        let bytes: Vec<u8> = block
+            .lines()
+            .flat_map(|l| l.split(';').next().unwrap().split_whitespace())
+            .map(|b| u8::from_str_radix(b, 16).unwrap())
+            .collect();
+        assert_eq!(bytes, expected, "{variant}");
+        assert_eq!(size, expected.len());
+    }
 }
 
 #[test]
 fn ids_and_usage_stand_in_document_and_rules() {
-    assert!(DOC.contains(&format!("usage page {USAGE_PAGE:#06x}, usage {USAGE}")));
+    assert!(DOC.contains(&format!("usage page {USAGE_PAGE:#06x}, usage {USAGE}, or {USAGE_RAW} for a raw device")));
     assert!(DOC.contains(&format!("vendor {TEST_VENDOR:04x}, product {TEST_PRODUCT:04x}")));
     let usb = format!(r#"ATTRS{{idVendor}}=="{TEST_VENDOR:04x}", ATTRS{{idProduct}}=="{TEST_PRODUCT:04x}""#);
     assert!(RULES.contains(&usb), "{usb}");
@@ -132,32 +140,13 @@ fn ids_and_usage_stand_in_document_and_rules() {
     assert!(rules.clone().count() == 2 && rules.clone().all(|l| l.ends_with(r#"MODE="0660", TAG+="uaccess""#)));
 }
 
-/// A minimal reader of report descriptors (HID 1.11, section 6.2.2): bits of each report by kind and number.
-fn bits(descriptor: &[u8]) -> Vec<(u8, u32, u32)> {
-    let (mut size, mut count, mut id) = (0u32, 0u32, 0u32);
-    let mut found: Vec<(u8, u32, u32)> = Vec::new();
-    let mut at = 0;
-    while at < descriptor.len() {
-        let prefix = descriptor[at];
-        let length = [0, 1, 2, 4][usize::from(prefix & 3)];
-        let data = descriptor[at + 1..at + 1 + length].iter().rev().fold(0u32, |n, b| n << 8 | u32::from(*b));
-        match prefix & 0xfc {
-            0x74 => size = data,
-            0x94 => count = data,
-            0x84 => id = data,
-            kind @ (0x80 | 0x90) => match found.iter_mut().find(|f| (f.0, f.1) == (kind, id)) {
-                Some(f) => f.2 += size * count,
-                None => found.push((kind, id, size * count)),
-            },
-            _ => {}
-        }
-        at += 1 + length;
-    }
-    found
-}
-
 #[test]
-fn the_descriptor_describes_reports_of_these_sizes() {
-    let size = |bytes: usize| (bytes as u32 - 1) * 8;
-    assert_eq!(bits(DESCRIPTOR), [(0x80, u32::from(IN_ID), size(IN_SIZE)), (0x90, u32::from(OUT_ID), size(OUT_SIZE))]);
+fn the_descriptors_describe_reports_of_these_sizes() {
+    let bits = |bytes: usize| bytes as u32 * 8;
+    let ours =
+        [(Direction::In, u32::from(IN_ID), bits(IN_SIZE - 1)), (Direction::Out, u32::from(OUT_ID), bits(OUT_SIZE - 1))];
+    assert_eq!(descriptor::reports(descriptor::CARTESIAN), ours);
+    assert_eq!(descriptor::reports(descriptor::RAW), ours);
+    let theirs = [(Direction::In, 0, bits(polhem::SIZE)), (Direction::Out, 0, bits(polhem::SIZE))];
+    assert_eq!(descriptor::reports(polhem::DESCRIPTOR), theirs);
 }

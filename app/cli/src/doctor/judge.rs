@@ -152,7 +152,7 @@ fn of_several(ready: &[&str], problems: &[&str], none: &str) -> Finding {
 
 fn haptic_device(found: &[haptic::FoundDevice]) -> Finding {
     // A keyboard is no haptic device with a problem.
-    let ours: Vec<_> = found.iter().filter(|d| d.telehaptic).collect();
+    let ours: Vec<_> = found.iter().filter(|d| d.haptic).collect();
     let ready: Vec<&str> = ours.iter().filter(|d| d.problem.is_none()).map(|d| d.spec.as_str()).collect();
     let problems: Vec<&str> = ours.iter().filter_map(|d| d.problem.as_deref()).collect();
     of_several(&ready, &problems, "none: plug one in; --master sim and --slave sim need none")
@@ -203,7 +203,7 @@ mod tests {
 
     const BOTH: Wanted = Wanted { window: true, devices: true, station: None };
 
-    fn hid(telehaptic: bool, problem: Option<&str>) -> haptic::FoundDevice {
+    fn hid(haptic: bool, problem: Option<&str>) -> haptic::FoundDevice {
         haptic::FoundDevice {
             spec: "hid:1209:7e57".into(),
             name: "a device".into(),
@@ -211,7 +211,7 @@ mod tests {
             product: 0x7e57,
             serial: String::new(),
             node: "/dev/hidraw0".into(),
-            telehaptic,
+            haptic,
             problem: problem.map(str::to_owned),
         }
     }

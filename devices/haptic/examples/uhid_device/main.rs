@@ -20,7 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use media::{Duration, Instant, Position};
 use telehaptic_haptic::Ticker;
-use telehaptic_haptic::report::{DESCRIPTOR, IN_SIZE, InRepr, OutRepr, TEST_PRODUCT, TEST_VENDOR, status};
+use telehaptic_haptic::report::{IN_SIZE, InRepr, OutRepr, TEST_PRODUCT, TEST_VENDOR, descriptor, status};
 
 use crate::kernel::{Event, Identity, Uhid};
 
@@ -84,7 +84,7 @@ fn run(options: &Options) -> Result<(), String> {
         serial: &options.serial,
         vendor: TEST_VENDOR,
         product: TEST_PRODUCT,
-        descriptor: DESCRIPTOR,
+        descriptor: descriptor::CARTESIAN,
     };
     let created = Uhid::create(&identity);
     let uhid =
@@ -113,7 +113,7 @@ fn run(options: &Options) -> Result<(), String> {
         let heard = Instant::from_nanos(last_out.load(Ordering::Relaxed));
         let silent = tick.now.saturating_since(heard) > WATCHDOG;
         let report = InRepr {
-            position_nm: InRepr::nm(path(elapsed)),
+            axes: InRepr::nm(path(elapsed)),
             time_us: (elapsed.as_micros() & 0xffff_ffff) as u32,
             sequence,
             status: status::READY | if silent { status::WATCHDOG } else { 0 },
@@ -140,7 +140,7 @@ fn run(options: &Options) -> Result<(), String> {
             spoilt_reports += 1;
         }
         let flags = report.status;
-        rows.push(Row { kind: "in", at: tick.now, sequence, vector: report.position_nm, flags });
+        rows.push(Row { kind: "in", at: tick.now, sequence, vector: report.axes, flags });
         sequence = sequence.wrapping_add(1);
     }
     let sent = rows.len();
@@ -177,7 +177,7 @@ fn receive(uhid: &Uhid, started: &Sender<()>, last_out: &AtomicU64) -> Vec<Row> 
                 let at = now();
                 if let Some(report) = OutRepr::parse(&data) {
                     last_out.store(at.as_nanos(), Ordering::Relaxed);
-                    let (vector, flags) = (report.force_mn.map(i32::from), report.command as u16);
+                    let (vector, flags) = (report.units.map(i32::from), report.command as u16);
                     rows.push(Row { kind: "out", at, sequence: report.sequence, vector, flags });
                 } else {
                     eprintln!("an OUT report of {} bytes that is not ours", data.len());
