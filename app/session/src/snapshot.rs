@@ -206,6 +206,9 @@ pub struct HealthSnapshot {
     pub queue_age_us: u32,
     /// The longest that one ever did, us.
     pub max_queue_age_us: u32,
+    /// Age of a report when the servo used it, from its arrival: median over the session, us.
+    #[serde(default)]
+    pub age_p50_us: u32,
     /// Reports a second, over the last second.
     pub rate_hz: u32,
     /// Forces given by the servo.

@@ -25,6 +25,10 @@ use crate::snapshot::{
 };
 use crate::station::SnapshotCell;
 
+/// A haptic device that reports more rarely renders nothing stiff.
+const SLOW_HZ: u32 = 500;
+/// One that was just opened has counted too few yet.
+const SLOW_FOR: media::Duration = media::Duration::from_secs(3);
 /// Time between snapshots.
 const EVERY: Duration = Duration::from_millis(33);
 /// Time between points of the histories.
@@ -82,6 +86,8 @@ pub(crate) struct Memory {
     left: bool,
     /// Why the haptic device cannot be used; empty if it can.
     device_fault: String,
+    /// Since when the haptic device reports too rarely; told once.
+    slow: Option<(Instant, bool)>,
     sound_fault: String,
     sound_device: String,
     picture_fault: String,
@@ -113,6 +119,7 @@ impl Watcher {
             }
         }
         self.note_faults(now);
+        self.note_rate(now);
         self.check_answer(now);
         let snapshot = self.snapshot(now);
         self.cell.set(snapshot);
@@ -223,6 +230,25 @@ impl Watcher {
                 let text = if fault.is_empty() { "is back".into() } else { format!("fails: {fault}; tried again") };
                 self.line(now, format!("{name} {text}"));
             }
+        }
+    }
+
+    /// A device that goes on reporting too rarely for touch is worth a line.
+    fn note_rate(&mut self, now: Instant) {
+        let rate_hz = self.servo.read().health.rate_hz;
+        let slow = self.facts.shows_force && self.memory.device_fault.is_empty() && (1..SLOW_HZ).contains(&rate_hz);
+        match self.memory.slow {
+            _ if !slow => self.memory.slow = None,
+            None => self.memory.slow = Some((now, false)),
+            Some((since, false)) if now.saturating_since(since) >= SLOW_FOR => {
+                self.memory.slow = Some((since, true));
+                let text = format!(
+                    "the haptic device reports only {rate_hz} times a second, 1000 are usual: hard things will feel \
+                     soft; try a USB port without a hub"
+                );
+                self.line(now, text);
+            }
+            Some(_) => {}
         }
     }
 
@@ -348,6 +374,7 @@ impl Watcher {
                 losses: health.losses,
                 queue_age_us: health.queue_age_us,
                 max_queue_age_us: health.max_queue_age_us,
+                age_p50_us: health.age_p50_us,
                 rate_hz: health.rate_hz,
                 forces: health.forces,
                 written: health.written,

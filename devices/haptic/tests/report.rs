@@ -1,8 +1,11 @@
 //! The HID report: what is written can be read, nothing else can, and `assets/devices/telehaptic-hid.md` says the same as
 //! the code.
 
+use std::collections::BTreeSet;
+
 use media::{Force, Position};
 use proptest::prelude::*;
+use telehaptic_haptic::Model;
 use telehaptic_haptic::report::{
     IN_ID, IN_SIZE, InRepr, OUT_ID, OUT_SIZE, OutCommand, OutRepr, TEST_PRODUCT, TEST_VENDOR, USAGE, USAGE_PAGE,
     USAGE_RAW,
@@ -130,14 +133,28 @@ fn the_document_has_the_descriptors_of_the_code() {
 }
 
 #[test]
-fn ids_and_usage_stand_in_document_and_rules() {
+fn ids_and_usage_stand_in_the_document() {
     assert!(DOC.contains(&format!("usage page {USAGE_PAGE:#06x}, usage {USAGE}, or {USAGE_RAW} for a raw device")));
     assert!(DOC.contains(&format!("vendor {TEST_VENDOR:04x}, product {TEST_PRODUCT:04x}")));
-    let usb = format!(r#"ATTRS{{idVendor}}=="{TEST_VENDOR:04x}", ATTRS{{idProduct}}=="{TEST_PRODUCT:04x}""#);
-    assert!(RULES.contains(&usb), "{usb}");
-    assert!(RULES.contains(&format!(r#"KERNELS=="*:{TEST_VENDOR:04X}:{TEST_PRODUCT:04X}.*""#)));
-    let rules = RULES.lines().filter(|l| !l.starts_with('#') && !l.is_empty());
-    assert!(rules.clone().count() == 2 && rules.clone().all(|l| l.ends_with(r#"MODE="0660", TAG+="uaccess""#)));
+}
+
+#[test]
+fn the_rules_give_access_to_every_built_in_device_and_to_nothing_else() {
+    let known = Model::builtin().iter().flat_map(|model| &model.usb).map(|id| (id.vendor, id.product));
+    let known: BTreeSet<(u16, u16)> = known.chain([(TEST_VENDOR, TEST_PRODUCT)]).collect();
+    let expected: BTreeSet<String> = known
+        .iter()
+        .flat_map(|(vendor, product)| {
+            [
+                format!(r#"ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}""#),
+                format!(r#"KERNELS=="*:{vendor:04X}:{product:04X}.*""#),
+            ]
+        })
+        .map(|ids| format!(r#"KERNEL=="hidraw*", SUBSYSTEM=="hidraw", {ids}, MODE="0660", TAG+="uaccess""#))
+        .collect();
+    let rules: BTreeSet<String> =
+        RULES.lines().filter(|l| !l.starts_with('#') && !l.is_empty()).map(str::to_owned).collect();
+    assert_eq!(rules, expected);
 }
 
 #[test]

@@ -67,7 +67,9 @@ fn counts(device: &str, engaged: &Snapshot, ended: &Snapshot) {
     assert_eq!(health.losses, 2, "pulled out a second time");
     assert!(health.garbage >= engaged.haptic.health.garbage);
     // Short, long, of another number, in turn. The kernel cuts long ones to size and drops numbers that are not described.
-    assert!((spoilt / 3..=spoilt).contains(&health.garbage), "{} garbage of {spoilt}", health.garbage);
+    // The first few came before the station had opened the device.
+    let garbage = (spoilt / 3).saturating_sub(3)..=spoilt;
+    assert!(garbage.contains(&health.garbage), "{} garbage of {spoilt}", health.garbage);
     // What was left out (a last one has no successor that would tell), and at most half a percent besides.
     let missing = skipped - 1..=skipped + sent / 200;
     assert!(missing.contains(&health.missing), "{} missing, {skipped} left out of {sent}", health.missing);
