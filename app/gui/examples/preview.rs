@@ -1,6 +1,6 @@
 //! Shows either window on a made-up station: `cargo run --release -p telehaptic-gui --example preview --
 //! operator|teleoperator [PICTURE.ppm] [STATE] [SHOT.png]`, where STATE is none,
-//! stopped, waiting, silent, ended or closing.
+//! stopped, waiting, silent, calibration, ended or closing.
 
 use session::{Command, LinkState, ViewPicture};
 use std::sync::Arc;
@@ -30,6 +30,15 @@ fn main() {
                 h.verdict = session::report::Verdict::Fail;
                 (h.over_limit_percent, h.loss_percent) = (88.4, 14.2);
             }
+        }),
+        Some("calibration") => station.change(|s| {
+            s.haptic.engagement = 0.0;
+            s.haptic.force = [0.0; 3];
+            s.haptic.force_off = "the device is not calibrated".into();
+            s.haptic.calibration = Some(session::CalibrationSnapshot {
+                guide: "pull the handle out as far as it goes, then push it in, until all three axes are done".into(),
+                homed: [true, false, false],
+            });
         }),
         Some("ended" | "closing") => station.command(Command::Stop),
         _ => {}

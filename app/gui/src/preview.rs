@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use session::report::{DelaySummary, JitterSummary, Limits, MediumReport, Verdict};
 use session::{
-    AvSnapshot, Carries, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, HistoryPoint, LinkState, Scheme,
-    Snapshot, ViewPicture,
+    AvSnapshot, Carries, ChannelSnapshot, Command, DropSnapshot, HapticSnapshot, HealthSnapshot, HistoryPoint,
+    LinkState, Scheme, Snapshot, SoundLevel, StageSnapshot, StageState, ViewPicture,
 };
 
 use crate::StationHandle;
@@ -62,7 +62,8 @@ impl StationHandle for PreviewStation {
                 snapshot.haptic.engagement = 1.0;
             }
             Command::Engage => snapshot.haptic.waits_for_user = false,
-            Command::Calibrate | Command::DeadMan(_) => {}
+            Command::Calibrate => snapshot.haptic.calibration = None,
+            Command::DeadMan(_) => {}
             Command::Stop => snapshot.ended = Some("stopped at the window".into()),
         }
         commands.push(command);
@@ -115,6 +116,23 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             contact: (!is_operator).then_some([0.28, 0.71, 2.05]),
             engagement: 1.0,
             sample_age_ms: Some(1.4),
+            shows_force: true,
+            workspace_radius: 0.08,
+            velocity: [0.012, -0.034, 0.051],
+            health: HealthSnapshot {
+                reports: 84_296,
+                missing: 4,
+                garbage: 0,
+                losses: 0,
+                queue_age_us: 0,
+                max_queue_age_us: 2_013,
+                age_p50_us: 152,
+                rate_hz: 1_000,
+                forces: 84_300,
+                written: 84_211,
+            },
+            dead_man: "none".into(),
+            safety: stages(),
             force_off: String::new(),
             stopped_here: false,
             stopped_there: false,
@@ -130,7 +148,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
             skipped: 0,
             backlog_bytes: 96,
             fault: String::new(),
-            level: None,
+            level: Some(SoundLevel { rms_dbfs: -21.4, peak_dbfs: -9.6, clipped: false }),
         },
         video: AvSnapshot {
             device: if is_operator { "H.264 320x240" } else { "scene 320x240, 25 pictures/s" }.into(),
@@ -152,6 +170,27 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
         .into(),
         ended: None,
     }
+}
+
+/// The chain of a session in contact over a long round trip.
+fn stages() -> Vec<StageSnapshot> {
+    use StageState::{Idle, Limiting, Unused};
+    [
+        ("sanity", Idle, "0.00 refused", 0),
+        ("gain schedule", Limiting, "0.62 of 1", 1),
+        ("passivity", Idle, "0.00 N s/m", 3),
+        ("velocity trip", Idle, "0.06 m/s", 0),
+        ("buzz detector", Idle, "0.00 of 1", 0),
+        ("force clamp", Idle, "3.30 N", 2),
+        ("heat budget", Idle, "3.30 N", 0),
+        ("slew and kick", Idle, "0.30 N/ms", 5),
+        ("engagement ramp", Idle, "1.00 of 1", 1),
+        ("watchdogs", Idle, "1.00 of 1", 0),
+        ("dead-man", Unused, "1.00 of 1", 0),
+        ("emergency stop", Idle, "0.00", 0),
+    ]
+    .map(|(name, state, value, events)| StageSnapshot { name: name.into(), state, value: value.into(), events })
+    .into()
 }
 
 fn medium(limits: [f64; 3], sent: u64, delay: [f64; 4], jitter: f64, verdict: Verdict) -> MediumReport {

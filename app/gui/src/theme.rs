@@ -13,6 +13,8 @@ pub(crate) const WELL: Color32 = Color32::from_rgb(0x12, 0x15, 0x1a);
 pub(crate) const EDGE: Color32 = Color32::from_rgb(0x30, 0x37, 0x42);
 pub(crate) const TEXT: Color32 = Color32::from_rgb(0xec, 0xef, 0xf4);
 pub(crate) const DIM: Color32 = Color32::from_rgb(0xa3, 0xad, 0xbb);
+/// What is there, and not in use.
+pub(crate) const FAINT: Color32 = Color32::from_rgb(0x73, 0x7d, 0x8b);
 pub(crate) const BACKWARD: Color32 = Color32::from_rgb(0xff, 0xb4, 0x54);
 pub(crate) const FORWARD: Color32 = Color32::from_rgb(0x5c, 0xb6, 0xff);
 pub(crate) const PASS: Color32 = Color32::from_rgb(0x4f, 0xcf, 0x8f);
@@ -20,6 +22,9 @@ pub(crate) const FAIL: Color32 = Color32::from_rgb(0xff, 0x6b, 0x6b);
 pub(crate) const WARN: Color32 = Color32::from_rgb(0xff, 0xc1, 0x4d);
 pub(crate) const STOP: Color32 = Color32::from_rgb(0xcf, 0x22, 0x22);
 pub(crate) const STOP_BANNER: Color32 = Color32::from_rgb(0x8f, 0x14, 0x14);
+/// A button that somebody is waited for to press.
+pub(crate) const ENGAGE: Color32 = Color32::from_rgb(0x1f, 0x6b, 0x45);
+pub(crate) const ENGAGE_HOVERED: Color32 = Color32::from_rgb(0x2a, 0x85, 0x57);
 pub(crate) const NOTICE: Color32 = Color32::from_rgb(0x2d, 0x3b, 0x52);
 
 /// Space between cards, points.
@@ -71,6 +76,8 @@ impl Ink {
     pub const BODY: Ink = Ink { size: 13.5, family: Weight::Regular, color: TEXT };
     /// Names of things, units.
     pub const NOTE: Ink = Ink { size: 12.5, family: Weight::Regular, color: DIM };
+    /// One of many.
+    pub const SMALL: Ink = Ink { size: 11.5, family: Weight::Regular, color: DIM };
     /// Title of a card.
     pub const TITLE: Ink = Ink { size: 14.0, family: Weight::Medium, color: TEXT };
     /// Values that are read at a glance.

@@ -1,20 +1,24 @@
 //! The local device: is force on, how strong, how far let through, how the 1 kHz loop does.
 
-use egui::{Align, Rect, Ui, vec2};
+use egui::{Align, Button, Rect, RichText, Ui, vec2};
 use session::{HapticSnapshot, Snapshot};
 
+use super::safety;
 use crate::format::{count, norm, number, with_unit};
 use crate::theme::{self, Ink, Lines, bar, columns, write};
 
 /// Height of the panel with the buttons below it, points.
-pub(super) const HEIGHT: f32 = 232.0;
+pub(super) const HEIGHT: f32 = 272.0;
 
-/// Draws the panel; gives the room left below for what the window adds.
-pub(super) fn panel(ui: &Ui, rect: Rect, snapshot: &Snapshot) -> Rect {
+/// Draws the panel; gives the room left below for what the window adds, and whether the device's page is asked for.
+pub(super) fn panel(ui: &mut Ui, rect: Rect, snapshot: &Snapshot) -> (Rect, bool) {
     let h = &snapshot.haptic;
     let title = if snapshot.is_operator { "Master device and force" } else { "Slave device and force" };
     let (room, beside) = theme::card(ui, rect, title);
-    write(ui, beside, Align::Max, &h.device, Ink::NOTE);
+    let more = beside.with_min_x((beside.right() - 84.0).max(beside.left())).expand2(vec2(0.0, 2.0));
+    let page = ui.put(more, Button::new(RichText::new("Device  (D)").font(Ink::NOTE.font())));
+    let page = page.on_hover_text("reports, axes and units").clicked();
+    write(ui, beside.with_max_x(more.left() - 10.0), Align::Max, &h.device, Ink::NOTE);
     let mut lines = Lines::new(room);
     state(ui, lines.take(26.0), h);
 
@@ -40,8 +44,10 @@ pub(super) fn panel(ui: &Ui, rect: Rect, snapshot: &Snapshot) -> Rect {
     let line = lines.take(20.0);
     let place = named(ui, line, "Lateness", &late);
     write(ui, line.with_min_x((place.right() + 12.0).min(line.right())), Align::Max, &h.priority, Ink::NOTE);
-    lines.take(6.0);
-    lines.rest()
+    lines.take(2.0);
+    safety::strip(ui, lines.take(safety::HEIGHT), &h.safety);
+    lines.take(4.0);
+    (lines.rest(), page)
 }
 
 /// In words: is force on, and if not, why.
@@ -52,6 +58,8 @@ fn state(ui: &Ui, rect: Rect, h: &HapticSnapshot) {
         ("Force off", "emergency stop pressed at the peer", theme::FAIL)
     } else if !h.force_off.is_empty() {
         (if h.engagement > 0.0 { "Force limited" } else { "Force off" }, h.force_off.as_str(), theme::WARN)
+    } else if !h.shows_force {
+        ("No force", "an input device", theme::DIM)
     } else if h.engagement <= 0.0 {
         ("Force off", "not engaged yet", theme::WARN)
     } else if h.engagement >= 1.0 {

@@ -4,13 +4,16 @@ use egui::{Align, Color32, CornerRadius, Rect, TextureHandle, Ui, Vec2, pos2};
 use session::{AvSnapshot, Snapshot};
 
 use crate::format::count;
-use crate::theme::{self, Ink, columns, write};
+use crate::theme::{self, Ink, Lines, columns, write};
+
+/// What the meter spans below full scale, dB.
+const METER_DB: f32 = 60.0;
 
 /// Draws the picture with a line on each stream.
 pub(super) fn screen(ui: &Ui, rect: Rect, snapshot: &Snapshot, picture: Option<&TextureHandle>, title: &str) {
     let (room, beside) = theme::card(ui, rect, title);
     write(ui, beside, Align::Max, &snapshot.video.device, Ink::NOTE);
-    let (view, below) = room.split_top_bottom_at_y(room.bottom() - 40.0);
+    let (view, below) = room.split_top_bottom_at_y(room.bottom() - 60.0);
     let view = view.with_min_y(view.top() + 4.0).with_max_y(view.bottom() - 4.0);
     ui.painter().rect_filled(view, CornerRadius::same(4), Color32::BLACK);
     match picture {
@@ -23,7 +26,8 @@ pub(super) fn screen(ui: &Ui, rect: Rect, snapshot: &Snapshot, picture: Option<&
             write(ui, view, Align::Center, "no picture yet", Ink::BODY.colored(theme::DIM));
         }
     }
-    let (first, second) = below.split_top_bottom_at_fraction(0.5);
+    let mut lines = Lines::new(below);
+    let [first, second, third] = [20.0; 3].map(|height| lines.take(height));
     let done = if snapshot.is_operator { "shown" } else { "sent" };
     stream(ui, first, "Picture", &snapshot.video, done, snapshot.is_operator);
     stream(
@@ -34,6 +38,37 @@ pub(super) fn screen(ui: &Ui, rect: Rect, snapshot: &Snapshot, picture: Option<&
         if snapshot.is_operator { "played" } else { "sent" },
         snapshot.is_operator,
     );
+    level(ui, third, snapshot);
+}
+
+/// How loud it is, and what keeps an echo away.
+fn level(ui: &Ui, rect: Rect, snapshot: &Snapshot) {
+    let [label, meter, text] = columns(rect, [60.0, rect.width() * 0.3, 0.0]);
+    write(ui, label, Align::Min, "Level", Ink::NOTE);
+    let text = text.with_min_x(text.left() + 10.0);
+    let meter = Rect::from_center_size(meter.center(), egui::vec2(meter.width(), 10.0));
+    let Some(level) = snapshot.audio.level else {
+        theme::bar(ui, meter, 0.0, theme::PASS);
+        write(ui, text, Align::Min, "no sound", Ink::NOTE);
+        return;
+    };
+    let share = |dbfs: f32| 1.0 + dbfs / METER_DB;
+    let color = if level.clipped { theme::FAIL } else { theme::PASS };
+    theme::bar(ui, meter, share(level.rms_dbfs), color);
+    if level.peak_dbfs > -METER_DB {
+        let x = egui::lerp(meter.x_range(), share(level.peak_dbfs).clamp(0.0, 1.0));
+        ui.painter().vline(x, meter.y_range(), egui::Stroke::new(2.0, theme::TEXT));
+    }
+    let (words, ink) = if level.clipped {
+        ("too loud: it is cut off".to_owned(), Ink::BODY.colored(theme::FAIL))
+    } else {
+        (format!("{} dBFS", crate::format::number(Some(level.rms_dbfs.into()), 0)), Ink::BODY)
+    };
+    let written = write(ui, text, Align::Min, words, ink);
+    if snapshot.is_operator {
+        let rest = text.with_min_x((written.right() + 12.0).min(text.right()));
+        write(ui, rest, Align::Max, "use a headset: no echo", Ink::NOTE);
+    }
 }
 
 /// The largest place within `room` of the proportions of `size`.

@@ -15,6 +15,7 @@ struct Window {
     teleoperator: TeleoperatorView,
     snapshot: Snapshot,
     time: f64,
+    focused: bool,
     shapes: Vec<ClippedShape>,
     copied: Vec<String>,
 }
@@ -24,8 +25,16 @@ impl Window {
         let ctx = Context::default();
         theme::install(&ctx);
         let (operator, teleoperator) = Default::default();
-        let mut window =
-            Window { ctx, operator, teleoperator, snapshot, time: 0.0, shapes: Vec::new(), copied: Vec::new() };
+        let mut window = Window {
+            ctx,
+            operator,
+            teleoperator,
+            snapshot,
+            time: 0.0,
+            focused: true,
+            shapes: Vec::new(),
+            copied: Vec::new(),
+        };
         window.pass(Vec::new());
         window.pass(Vec::new());
         window
@@ -34,7 +43,8 @@ impl Window {
     fn pass(&mut self, events: Vec<Event>) -> Vec<Command> {
         self.time += 1.0 / 60.0;
         let screen_rect = Some(Rect::from_min_size(Pos2::ZERO, vec2(1280.0, 800.0)));
-        let input = RawInput { screen_rect, time: Some(self.time), events, ..RawInput::default() };
+        let input =
+            RawInput { screen_rect, time: Some(self.time), focused: self.focused, events, ..RawInput::default() };
         let mut wishes = Vec::new();
         let ctx = self.ctx.clone();
         let output = ctx.run_ui(input, |ui| {
@@ -89,6 +99,11 @@ impl Window {
         wishes.extend(self.pass(vec![button(false)]));
         wishes.extend(self.pass(Vec::new()));
         wishes
+    }
+
+    /// Presses a key, or lets it go.
+    fn hold(&mut self, key: Key, pressed: bool) -> Vec<Command> {
+        self.pass(vec![Event::Key { key, physical_key: None, pressed, repeat: false, modifiers: Modifiers::NONE }])
     }
 
     /// Presses a key, holds it long enough to repeat, releases it.
@@ -166,6 +181,14 @@ fn every_value_that_the_issue_names_is_shown() {
             "foreign 2",
             "duplicate 1",
             "backward channel steady",
+            "Engage  (E)",
+            "Device  (D)",
+            "sanity",
+            "schedule",
+            "passivity",
+            "watchdogs",
+            "dead-man",
+            "-21 dBFS",
         ] {
             assert!(window.shows(text), "'{text}' missing; operator: {}", window.snapshot.is_operator);
         }
@@ -269,6 +292,127 @@ fn the_buttons_stop_and_release() {
         assert_eq!(window.click("STOPPED  (Space)"), [Command::EmergencyStop], "pressing again does no harm");
         assert_eq!(window.click("Release stop"), [Command::ReleaseStop]);
     }
+}
+
+#[test]
+fn engaging_is_offered_when_the_force_waits_for_a_person_only() {
+    for mut window in windows() {
+        assert_eq!(window.key(Key::E, Modifiers::NONE), [], "nothing waits");
+        assert_eq!(window.click("Engage  (E)"), []);
+        window.snapshot.haptic.waits_for_user = true;
+        window.pass(Vec::new());
+        assert_eq!(window.click("Engage  (E)"), [Command::Engage]);
+        assert_eq!(window.key(Key::E, Modifiers::NONE), [Command::Engage]);
+        assert_eq!(window.key(Key::E, Modifiers::CTRL), [], "another key");
+        window.snapshot.haptic.fault = "the haptic device has gone".into();
+        window.pass(Vec::new());
+        assert_eq!(window.key(Key::E, Modifiers::NONE), [], "not with a fault");
+        assert_eq!(window.click("Engage  (E)"), []);
+    }
+}
+
+#[test]
+fn a_device_that_is_not_calibrated_shows_its_guide() {
+    for mut window in windows() {
+        assert_eq!(window.key(Key::C, Modifiers::NONE), [], "nothing to calibrate");
+        let guides =
+            [haptic_guide("put the arm into its reference pose, then press Calibrate"), haptic_guide(LONG_GUIDE)];
+        for calibration in guides {
+            window.snapshot.haptic.calibration = Some(calibration);
+            window.snapshot.haptic.waits_for_user = true;
+            window.pass(Vec::new());
+            assert_tidy(&window);
+            for text in ["Calibration", "axis 1 done", "axis 2 open", "axis 3 open"] {
+                assert!(window.shows(text), "'{text}' missing");
+            }
+            assert_eq!(window.key(Key::E, Modifiers::NONE), [], "not before it is calibrated");
+            assert_eq!(window.click("Calibrate  (C)"), [Command::Calibrate]);
+            assert_eq!(window.key(Key::C, Modifiers::NONE), [Command::Calibrate]);
+        }
+    }
+}
+
+const LONG_GUIDE: &str = "pull the handle out as far as it goes, then push it in all the way, until all three axes are done; \
+                          keep your other hand off the arms";
+
+fn haptic_guide(text: &str) -> session::CalibrationSnapshot {
+    session::CalibrationSnapshot { guide: text.into(), homed: [true, false, false] }
+}
+
+#[test]
+fn the_dead_man_key_is_said_in_each_frame_and_its_release_at_once() {
+    let mut window = Window::new(preview::snapshot(true));
+    assert_eq!(window.hold(Key::F, true), [], "not in use");
+    window.hold(Key::F, false);
+    window.snapshot.haptic.dead_man = "key".into();
+    assert_eq!(window.hold(Key::F, true), [Command::DeadMan(true)]);
+    assert_eq!(window.pass(Vec::new()), [Command::DeadMan(true)]);
+    assert_eq!(window.hold(Key::F, false), [Command::DeadMan(false)]);
+    assert_eq!(window.pass(Vec::new()), []);
+    // The keyboard goes elsewhere with the key held.
+    assert_eq!(window.hold(Key::F, true), [Command::DeadMan(true)]);
+    window.focused = false;
+    assert_eq!(window.pass(vec![Event::WindowFocused(false)]), [Command::DeadMan(false)]);
+    assert_eq!(window.pass(Vec::new()), []);
+}
+
+#[test]
+fn the_page_of_the_device_opens_and_closes_by_key_and_button() {
+    for mut window in windows() {
+        let names = ["Haptic device", "Units", "Axes", "84 296 in all", "2.01 at most", "0.15 ms (p50)", "84 211 of"];
+        assert!(!window.shows("Haptic device"));
+        assert_eq!(window.key(Key::D, Modifiers::NONE), []);
+        for text in names {
+            assert!(window.shows(text), "'{text}' missing");
+        }
+        assert_tidy(&window);
+        window.click("Set mark here");
+        window.snapshot.haptic.position[0] += 0.1;
+        window.pass(Vec::new());
+        assert!(window.shows("100.0 mm"), "a tenth of a metre from the mark");
+        assert!(window.shows("x grows, as it should"));
+        window.snapshot.haptic.position[1] -= 0.03;
+        window.pass(Vec::new());
+        assert!(window.shows("-y grows instead of y") && window.shows("use no force with it"));
+        assert_tidy(&window);
+        window.click("Check again");
+        assert!(!window.shows("use no force with it"));
+        window.click("Close  (D)");
+        assert!(!window.shows("Haptic device") && window.shows("Merge factor k"));
+        window.click("Device  (D)");
+        window.pass(Vec::new());
+        assert!(window.shows("Haptic device"));
+        window.key(Key::Escape, Modifiers::NONE);
+        assert!(!window.shows("Haptic device"));
+    }
+}
+
+#[test]
+fn the_safety_chain_and_the_level_tell_what_they_do() {
+    let mut window = Window::new(preview::snapshot(true));
+    let place = window.place("schedule");
+    window.pass(vec![Event::PointerMoved(place.center())]);
+    for _ in 0..60 {
+        window.pass(Vec::new());
+    }
+    for text in ["gain schedule: limits the force", "0.62 of 1, acted 1 times"] {
+        assert!(window.shows(text), "'{text}' missing");
+    }
+    assert!(window.shows("headset"));
+    window.snapshot.audio.level = Some(session::SoundLevel { rms_dbfs: -1.0, peak_dbfs: 0.0, clipped: true });
+    window.pass(Vec::new());
+    assert!(window.shows("too loud"));
+    window.snapshot.audio.level = None;
+    window.pass(Vec::new());
+    assert!(window.shows("no sound"));
+}
+
+#[test]
+fn a_device_without_force_is_labelled() {
+    let mut window = Window::new(preview::snapshot(true));
+    window.snapshot.haptic.shows_force = false;
+    window.pass(Vec::new());
+    assert!(window.shows("No force") && window.shows("an input device"));
 }
 
 #[test]
