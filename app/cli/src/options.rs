@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use audio::{SinkSpec, SourceSpec};
 use clap::{Args, Parser, Subcommand};
 use haptic::DeviceSpec;
-use media::Role;
+use media::{Coupling, Role};
 use netem::Scenario;
 use session::{Scheme, StationConfig, Ticket};
 use video::CameraSpec;
@@ -114,6 +114,9 @@ pub struct MediaArgs {
     /// Device at the teleoperator: as --master
     #[arg(long, value_name = "DEVICE")]
     pub slave: Option<DeviceSpec>,
+    /// How the two devices are coupled: position-force, position-position or wave; the operator chooses
+    #[arg(long, value_name = "COUPLING")]
+    pub coupling: Option<Coupling>,
     /// Pictures at the teleoperator: scene, device:N, file:PATH (Y4M) or pattern
     #[arg(long, value_name = "SOURCE")]
     pub camera: Option<CameraSpec>,
@@ -316,6 +319,7 @@ impl MediaArgs {
         set(&mut config.slave, &self.slave);
         set(&mut config.camera, &self.camera);
         set(&mut config.mic, &self.mic);
+        set(&mut config.coupling, &self.coupling);
         set(&mut config.speaker, &self.speaker);
         set(&mut config.fps, &self.fps);
         set(&mut config.force_limit, &self.force_limit);
@@ -326,7 +330,11 @@ impl MediaArgs {
 
     /// Options that mean nothing at a station of this role: wrong usage, since the user expects them to act.
     fn check(&self, role: Role) -> Result<(), Failure> {
-        let op_only = [("master", self.master.is_some()), ("speaker", self.speaker.is_some())];
+        let op_only = [
+            ("master", self.master.is_some()),
+            ("coupling", self.coupling.is_some()),
+            ("speaker", self.speaker.is_some()),
+        ];
         let top_only = [
             ("slave", self.slave.is_some()),
             ("camera", self.camera.is_some()),
@@ -353,6 +361,7 @@ impl MediaArgs {
         match role {
             Role::Op => {
                 add("master", self.master.as_ref().map(ToString::to_string));
+                add("coupling", self.coupling.map(|c| c.to_string()));
                 add("speaker", self.speaker.as_ref().map(ToString::to_string));
             }
             Role::Top => {

@@ -45,6 +45,8 @@ fn wrong_usage_is_2_and_names_what_is_right() {
     expect(&["op", TICKET, "--headless", "--camera", "scene"], 2, &["--camera", "telehaptic top"]);
     expect(&["top", "--headless", "--master", "sim"], 2, &["--master", "telehaptic op"]);
     expect(&["op", TICKET, "--headless", "--master", "joystick"], 2, &["joystick", "hid:VID:PID"]);
+    expect(&["top", "--headless", "--coupling", "wave"], 2, &["--coupling", "telehaptic op"]);
+    expect(&["op", TICKET, "--headless", "--coupling", "rope"], 2, &["rope", "position-force"]);
     expect(&["top", "--headless", "--camera", "webcam"], 2, &["webcam", "device:N"]);
     expect(&["top", "--headless", "--force-limit", "900"], 2, &["force_limit", "50"]);
     expect(&["top", "--headless", "--seconds", "long"], 2, &["long", "seconds"]);

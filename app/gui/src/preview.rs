@@ -80,6 +80,7 @@ pub fn snapshot(is_operator: bool) -> Snapshot {
         peer: "192.0.2.17:47000".into(),
         ticket: (!is_operator).then(|| "192.0.2.17:47000/3f9a41c06d2be8577a10c4f2b95d8e63".into()),
         scheme: Some(Scheme::Dpm),
+        coupling: "position-force".into(),
         backward: ChannelSnapshot {
             k: Some(2),
             delay_ms: Some(22.4),

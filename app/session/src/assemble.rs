@@ -3,6 +3,7 @@
 
 mod av;
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 
@@ -58,6 +59,7 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
     let clock = Clock::start();
     let now = clock.now();
     let shared = Arc::new(Shared::default());
+    shared.coupling.store(config.coupling.code(), Ordering::Release);
     let network = |e: udp::UdpError| SessionError::Network(e.to_string());
     let socket = Socket::bind(config.listen_address(), clock).map_err(network)?;
     let waker = Arc::new(Waker::new().map_err(|e| network(e.into()))?);
@@ -156,6 +158,7 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
             shows_force: info.shows_force,
             workspace_radius: info.workspace_radius,
             dead_man,
+            coupling: config.coupling,
             max_force,
             triggers: config.triggers,
             fragment_bytes: u32::try_from(config.fragment_size).unwrap_or(u32::MAX),

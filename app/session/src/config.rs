@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use audio::{SinkSpec, SourceSpec};
 use haptic::DeviceSpec;
-use media::Role;
+use media::{Coupling, Role};
 use proto::{RivalConfig, Scheme, TriggerConfig};
 use serde::Deserialize;
 use video::CameraSpec;
@@ -41,6 +41,10 @@ pub struct StationConfig {
     /// How fragments become packets: `no-merge`, `k-merge:N`, `dpm`, `dpm-hold-up`. Default `dpm`. The OP's word
     /// holds for both channels once connected.
     pub scheme: Scheme,
+    /// OP: how the two devices are coupled: `position-force`, `position-position` or `wave`. Default `position-force`. A TOP
+    /// takes the OP's.
+    #[serde(deserialize_with = "text")]
+    pub coupling: Coupling,
     /// Constants of DPM; see there. Wrong ones lose packets or never leave k = 4.
     pub triggers: TriggerConfig,
     /// Constants of the schemes that DPM is compared with.
@@ -115,6 +119,7 @@ impl Default for StationConfig {
             via: None,
             ticket_file: None,
             scheme: Scheme::default(),
+            coupling: Coupling::default(),
             triggers: TriggerConfig::default(),
             rivals: RivalConfig::default(),
             fragment_size: 70,
@@ -304,6 +309,7 @@ mod tests {
         for (text, word) in [
             ("fps = 25\nwidht = 320\n", "widht"),
             ("fps = 25\nscheme = \"fast\"\n", "dpm-hold-up"),
+            ("fps = 25\ncoupling = \"spring\"\n", "position-position"),
             ("fps = 25\nticket = \"10.0.0.2:47000/0\"\n", "32 hexadecimal"),
             ("fps = 25\nrole = \"robot\"\n", "\"top\""),
             ("fps = 25\ncamera = \"telescope\"\n", "telescope"),

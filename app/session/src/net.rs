@@ -91,7 +91,9 @@ impl Exchange {
                 self.shared.video_losses.fetch_add(1, Ordering::Release);
             }
             Event::KeyFrameRequested => self.shared.key_wanted.store(true, Ordering::Release),
-            Event::Connected { session, address } => {
+            Event::Connected { session, address, coupling } => {
+                // Before the servo learns of the connection.
+                self.shared.coupling.store(coupling.code(), Ordering::Release);
                 self.shared.peer_session.store(*session, Ordering::Release);
                 self.shared.stopped_there.store(false, Ordering::Release);
                 self.shared.key_wanted.store(true, Ordering::Release);
@@ -100,7 +102,7 @@ impl Exchange {
                 // A new peer knows of no stop yet.
                 self.told_stop = false;
                 self.link(now, LinkEvent::Connected, *session);
-                self.note(Note::Connected(*address));
+                self.note(Note::Connected(*address, *coupling));
             }
             Event::Moved(address) => self.note(Note::Moved(*address)),
             Event::Silent => {
@@ -247,7 +249,7 @@ mod tests {
     }
 
     fn connect(bench: &mut Bench) {
-        let event = Event::Connected { session: 7, address: Address::default() };
+        let event = Event::Connected { session: 7, address: Address::default(), coupling: media::Coupling::default() };
         bench.exchange.deal_out(Instant::from_millis(1), &event);
     }
 

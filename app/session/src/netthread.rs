@@ -78,6 +78,7 @@ fn endpoint_config(config: &StationConfig, ticket: Option<Ticket>, clock: &Clock
     }
     endpoint.fragment_size = config.fragment_size;
     endpoint.scheme = config.scheme;
+    endpoint.coupling = config.coupling;
     endpoint.triggers = config.triggers;
     endpoint.rivals = config.rivals;
     endpoint.common_clock_epoch = config.common_clock.then(|| clock.epoch_ns());

@@ -8,7 +8,7 @@ use haptic::{
     Calibration, ControlConfig, DeadMan, DeviceError, ForceOff, Gate, HapticDevice, Lateness, Master, Received,
     SafetyStatus, Slave, Stage, StageState, Step,
 };
-use media::{Duration, Force, HapticSample, Instant, Vector};
+use media::{Coupling, Duration, Force, HapticSample, Instant, Vector};
 use rtrb::Producer;
 use scene::{Pose, Scene};
 use triple_buffer::{Input, Output};
@@ -104,6 +104,7 @@ impl Servo {
     /// One tick: `tick` counts from 0 and skips those that were missed; `suspended` is how long this machine has slept.
     pub fn step(&mut self, now: Instant, suspended: Duration, tick: u64, lateness: &Lateness) {
         let gate = self.gate(now, suspended);
+        self.couple();
         self.calibrate();
         let newest = *self.newest.read();
         let device = self.device.as_mut();
@@ -158,6 +159,15 @@ impl Servo {
                 0 => None,
                 us => Some(Duration::from_micros(u64::from(us))),
             },
+        }
+    }
+
+    /// The operator's coupling holds at both stations.
+    fn couple(&mut self) {
+        let coupling = Coupling::from_code(self.shared.coupling.load(Ordering::Acquire));
+        match &mut self.side {
+            Side::Master(control) => control.set_coupling(coupling),
+            Side::Slave { control, .. } => control.set_coupling(coupling),
         }
     }
 
@@ -245,11 +255,7 @@ impl Servo {
             late_us: self.state.late_us,
         });
         let Some(trace) = &mut self.trace else { return };
-        let (incoming, incoming_velocity) = match newest.map(|n| n.value) {
-            Some(HapticSample::Motion(m)) => (m.position.0, m.velocity.0),
-            Some(HapticSample::Force(f)) => (f.0, Vector::ZERO),
-            None => (Vector::ZERO, Vector::ZERO),
-        };
+        let [incoming, incoming_velocity] = newest.map_or([Vector::ZERO; 2], |n| n.value.vectors());
         let record = ServoRecord {
             tick,
             at: now,
@@ -260,10 +266,7 @@ impl Servo {
             incoming,
             incoming_velocity,
             force: step.force,
-            sent: match step.sample {
-                HapticSample::Motion(m) => m.position.0,
-                HapticSample::Force(f) => f.0,
-            },
+            sent: step.sample.vectors()[0],
             engagement: step.status.engagement,
             gain: step.status.safety.get(Stage::Schedule).value,
             damping: step.status.safety.get(Stage::Passivity).value,

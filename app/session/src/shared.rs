@@ -2,10 +2,10 @@
 //! between them. Nothing here blocks.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use haptic::{Calibration, DeviceError, DeviceHealth, ForceOff, SafetyStatus, Stage, StageState};
-use media::{Force, HapticSample, Instant, Position, Velocity};
+use media::{Coupling, Force, HapticSample, Instant, Position, Velocity};
 use proto::{Address, Scheme};
 
 use crate::config::MAX_AUDIO_BYTES;
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub connection: AtomicU32,
     /// Session number of the last peer.
     pub peer_session: AtomicU32,
+    /// Code of the coupling in force.
+    pub coupling: AtomicU8,
     /// Emergency stop pressed here.
     pub stopped_here: AtomicBool,
     /// Emergency stop told by the peer.
@@ -187,7 +189,7 @@ pub(crate) struct AvSlot {
 /// Something that people should read; turned into a line of the log by the watcher.
 #[derive(Clone, Debug)]
 pub(crate) enum Note {
-    Connected(Address),
+    Connected(Address, Coupling),
     Moved(Address),
     Silent,
     Resumed,

@@ -22,6 +22,9 @@ pub struct Snapshot {
     pub ticket: Option<String>,
     /// Scheme in use.
     pub scheme: Option<Scheme>,
+    /// Coupling of the two devices: "position-force", "position-position" or "wave".
+    #[serde(default)]
+    pub coupling: String,
     /// TOP to OP.
     pub backward: ChannelSnapshot,
     /// OP to TOP.

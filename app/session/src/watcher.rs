@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haptic::{Calibration, ForceOff, Stage, StageStatus};
-use media::{Channel, Instant, Role};
+use media::{Channel, Coupling, Instant, Role};
 use proto::TriggerConfig;
 use proto::stats::Stats;
 use rtrb::{Consumer, Producer};
@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     pub workspace_radius: f32,
     /// The dead-man in use, in a word.
     pub dead_man: &'static str,
+    /// What this station would use, as it was told.
+    pub coupling: Coupling,
     pub max_force: f32,
     pub triggers: TriggerConfig,
     pub fragment_bytes: u32,
@@ -171,9 +173,14 @@ impl Watcher {
             Role::Top => "operator",
         };
         let text = match note {
-            Note::Connected(address) => {
+            Note::Connected(address, coupling) => {
                 self.memory.left = false;
-                format!("{peer} connected from {}", udp::from_address(address))
+                let wished = self.facts.coupling;
+                let other = match self.facts.role {
+                    Role::Op if coupling != wished => format!(", which does not know {wished}"),
+                    _ => String::new(),
+                };
+                format!("{peer} connected from {}, coupling {coupling}{other}", udp::from_address(address))
             }
             Note::Moved(address) => format!("{peer} moved to {}", udp::from_address(address)),
             Note::Silent => format!("{peer} has fallen silent: waiting for it"),
@@ -303,6 +310,7 @@ impl Watcher {
             peer: stats.peer.map(|p| udp::from_address(p).to_string()).unwrap_or_default(),
             ticket: self.facts.ticket.clone(),
             scheme: Some(stats.scheme),
+            coupling: stats.coupling.name().into(),
             backward,
             forward,
             rtt_ms: stats.clock.rtt_ms,

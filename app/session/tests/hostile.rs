@@ -2,7 +2,7 @@
 //! growth, no absurd answer, no force beyond clamp and slew, and afterwards it still works.
 
 use haptic::{ControlConfig, DeviceInfo, DeviceState, Gate, Master, Received};
-use media::{Duration, Force, HapticSample, Instant, Role};
+use media::{Coupling, Duration, Force, HapticSample, Instant, Role};
 use proto::control::{ControlHeader, Hello, MediumStatistics, Message};
 use proto::{Address, Command, Config, Endpoint, Event, FrameIn, Input, Scheme, Token};
 
@@ -93,6 +93,7 @@ fn control(random: &mut Random, session: u32, number: u64, bytes: &mut Vec<u8>) 
             next_tick: random.absurd(),
             fragment_size: random.next() as u16,
             common_clock_epoch: Some(random.absurd() as i64),
+            coupling: Coupling::ALL[random.below(3)],
         }),
         1 => Message::Statistics(
             [MediumStatistics {
@@ -127,7 +128,7 @@ fn mutated(random: &mut Random, packets: &[Vec<u8>], bytes: &mut Vec<u8>) {
 /// The operator's control at 1 kHz, fed with whatever the endpoint releases.
 struct Hand {
     master: Master,
-    newest: Option<Received<Force>>,
+    newest: Option<Received<HapticSample>>,
     next_at: Instant,
     last: Force,
     pushes: u64,
@@ -144,8 +145,10 @@ impl Hand {
     fn take(&mut self, endpoint: &mut Endpoint, now: Instant) -> usize {
         let mut events = 0;
         while let Some(event) = endpoint.poll_event() {
-            if let Event::Haptic { sample: HapticSample::Force(value), .. } = event {
-                self.newest = Some(Received { value, at: now });
+            match &event {
+                Event::Haptic { sample, .. } => self.newest = Some(Received { value: *sample, at: now }),
+                Event::Connected { coupling, .. } => self.master.set_coupling(*coupling),
+                _ => {}
             }
             events += 1;
             endpoint.recycle(event);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use media::Role;
+use media::{Coupling, Role};
 use telehaptic_session::ctl::{Client, CtlError};
 use telehaptic_session::trace::{MergeOptions, merge};
 use telehaptic_session::{
@@ -162,6 +162,22 @@ fn check_watchdog(rows: &[[f64; 5]]) {
         if r[2] < 0.0 || r[1] - r[2] > 50e6 {
             assert_eq!(r[3], 0.0, "force without fresh samples: {r:?}");
         }
+    }
+}
+
+#[test]
+fn the_operators_coupling_holds_at_both_stations() {
+    for coupling in [Coupling::PositionPosition, Coupling::Wave] {
+        let dir = tempfile::tempdir().unwrap();
+        let top = Station::start(top(dir.path())).unwrap();
+        let op = op(dir.path(), top.ticket().unwrap());
+        let op = Station::start(StationConfig { coupling, ..op }).unwrap();
+        for station in [&op, &top] {
+            wait_for(station, "connected", connected);
+            wait_for(station, "coupled", |s| s.coupling == coupling.name() && has_line(s, coupling.name()));
+        }
+        wait_for(&top, "the slave touches", |s| s.haptic.contact.is_some_and(|c| norm(c) > 0.2));
+        wait_for(&op, "the operator feels it", |s| norm(s.haptic.force) > 0.1 && s.haptic.engagement > 0.5);
     }
 }
 

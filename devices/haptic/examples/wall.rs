@@ -52,7 +52,7 @@ fn run(spec: &str, seconds: u64) -> Result<(), String> {
             if let Some(arrival) = device.arrival() {
                 ticker.follow(now, arrival);
             }
-            let step = master.step(now, &state, Some(Received { value: force, at: now }), Gate::OPEN);
+            let step = master.step(now, &state, Some(Received { value: force.into(), at: now }), Gate::OPEN);
             written = device.write(now, step.force);
             let depth = -0.01 - step.motion.position.0.0[2];
             force = Force::new(0.0, 0.0, (300.0 * depth).max(0.0));

@@ -71,7 +71,7 @@ fn contract(device: &mut dyn HapticDevice) -> Seen {
         reports = health.reports;
         // Of a scene that a real device does not feel.
         device.touch(Force::ZERO);
-        let newest = Some(Received { value: Force::new(0.0, 2.0, 0.0), at: now });
+        let newest = Some(Received { value: Force::new(0.0, 2.0, 0.0).into(), at: now });
         let out = master.step(now, &state, newest, Gate::OPEN);
         assert!(out.force.0.is_finite() && out.force.0.norm() <= info.max_force * 1.00001);
         assert!(state.is_ok() || out.force == Force::ZERO, "a device that fails gets no force");

@@ -1,16 +1,18 @@
 //! What master and slave control share: configuration, gate, status, and the memory of the newest valid sample.
 //!
-//! Position-force control: the master's motion goes forward, the slave follows it by a proportional-derivative law, and
-//! what the slave's law exerts comes back, negated, as the force on the operator. So the operator feels what the slave
-//! runs into, and a slave needs no force sensor.
+//! Position-force control, the default: the master's motion goes forward, the slave follows it by a proportional-derivative
+//! law, and what the slave's law exerts comes back, negated, as the force on the operator. So the operator feels what the
+//! slave runs into, and a slave needs no force sensor. Position-position: the slave's position comes back, and a spring
+//! draws the hand to it. Wave variables: see [`crate::wave`].
 
 use core::fmt;
 
-use media::{Duration, Force, Instant, Motion, Vector};
+use media::{Coupling, Duration, Force, HapticSample, Instant, Vector};
 
 use crate::SafetyConfig;
 use crate::device::{DeviceError, DeviceState};
 use crate::safety::SafetyStatus;
+use crate::wave;
 
 /// Positions beyond this are not those of a desktop device, m.
 const MAX_POSITION: f32 = 1.0;
@@ -27,18 +29,22 @@ pub(crate) const DAMPING_WINDOW: Duration = Duration::from_millis(5);
 /// the default).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ControlConfig {
-    /// Slave: stiffness of the coupling from desired to actual position, N/m, 0 to the device's limit. Default 200.
+    /// How the two devices are coupled; both stations must have the same. Default: position-force.
+    pub coupling: Coupling,
+    /// Stiffness of the coupling, at the slave from desired to actual position, N/m, 0 to the device's limit. Default 200.
     /// Too low feels soft; too high rings against a stiff surface at long round trips.
     pub stiffness: f32,
     /// Slave: damping of the coupling, N s/m, 0 to the device's limit. Default 3, about half of critical for 40 g.
     pub damping: f32,
-    /// Master: share of the peer's force that is shown, 0 to 4. Default 0.7, which leaves room for a round trip of 60 ms.
+    /// Master: share of the coupling's force that is shown, 0 to 4; waves have none. Default 0.7, which leaves room for a
+    /// round trip of 60 ms.
     pub force_scale: f32,
-    /// Master: damping added at the hand, N s/m, 0 to the device's limit. Default 2. It pays for the delay of the loop.
+    /// Master: damping added at the hand, N s/m, 0 to the device's limit; waves bring their own. Default 2. It pays for the
+    /// delay of the loop.
     pub master_damping: f32,
     /// Slave: the desired position moves no faster than this, m/s, 0.01 to 5. Default 1.
     pub max_speed: f32,
-    /// Slave: what is sent back as force. Default: the coupling.
+    /// Slave, position-force: what is sent back as force. Default: the coupling.
     pub feedback: FeedbackSource,
     /// Limits of force and its watchdogs.
     pub safety: SafetyConfig,
@@ -47,6 +53,7 @@ pub struct ControlConfig {
 impl Default for ControlConfig {
     fn default() -> Self {
         ControlConfig {
+            coupling: Coupling::default(),
             stiffness: 200.0,
             damping: 3.0,
             force_scale: 0.7,
@@ -66,6 +73,7 @@ impl ControlConfig {
         let stiffness = keep(max_stiffness, default.stiffness, 0.0, 1e4);
         let damping = keep(max_damping, default.damping, 0.0, 100.0);
         ControlConfig {
+            coupling: self.coupling,
             stiffness: keep(self.stiffness, default.stiffness, 0.0, stiffness),
             damping: keep(self.damping, default.damping, 0.0, damping),
             force_scale: keep(self.force_scale, default.force_scale, 0.0, 4.0),
@@ -318,8 +326,15 @@ pub(crate) fn valid_force(force: &Force) -> bool {
     within(force.0, MAX_FORCE)
 }
 
-pub(crate) fn valid_motion(motion: &Motion) -> bool {
-    within(motion.position.0, MAX_POSITION) && within(motion.velocity.0, MAX_SPEED)
+/// Is this what a device of a hand's size says?
+pub(crate) fn valid_sample(sample: &HapticSample) -> bool {
+    match sample {
+        HapticSample::Motion(m) => within(m.position.0, MAX_POSITION) && within(m.velocity.0, MAX_SPEED),
+        HapticSample::Force(force) => valid_force(force),
+        HapticSample::Position(position) => within(position.0, MAX_POSITION),
+        HapticSample::MasterWave(wave, position) => wave::valid(wave) && within(position.0, MAX_POSITION),
+        HapticSample::SlaveWave(wave) => wave::valid(wave),
+    }
 }
 
 fn within(v: Vector, limit: f32) -> bool {

@@ -26,6 +26,7 @@ mod spec;
 mod step;
 mod ticker;
 mod velocity;
+mod wave;
 
 pub use control::{ControlConfig, ControlStatus, FeedbackSource, ForceOff, Gate, Received};
 pub use device::{Calibration, DeviceError, DeviceHealth, DeviceInfo, DeviceState, Guide, HapticDevice};

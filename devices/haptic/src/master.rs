@@ -1,11 +1,12 @@
 //! One step of the operator's side: where the hand is goes out, the peer's force comes in and reaches the hand through
 //! the safety stage.
 
-use media::{Duration, Force, Instant, Motion, Velocity};
+use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Vector, Velocity, Wave};
 
-use crate::control::{ControlConfig, ControlStatus, Gate, Local, Newest, Received, valid_force};
+use crate::control::{ControlConfig, ControlStatus, Gate, Local, Newest, Reading, Received, valid_sample};
 use crate::device::{DeviceError, DeviceInfo, DeviceState};
-use crate::safety::{DeadMan, ForceGuard, LoopGains};
+use crate::safety::{DeadMan, ForceGuard, LoopGains, Permit};
+use crate::wave;
 
 /// Control of the master device.
 #[derive(Clone, Debug)]
@@ -13,14 +14,18 @@ pub struct Master {
     config: ControlConfig,
     guard: ForceGuard,
     local: Local,
-    peer: Newest<Force>,
+    peer: Newest<HapticSample>,
+    /// Position-position: from the hand to the slave at engagement, m; `None` while not engaged.
+    offset: Option<Vector>,
 }
 
 /// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MasterOut {
-    /// To the peer: the last valid position, with velocity zero while the device does not answer.
+    /// Where the hand is: the last valid position, with velocity zero while the device does not answer.
     pub motion: Motion,
+    /// To the peer: of the kind that the coupling wants.
+    pub sample: HapticSample,
     /// To the device, N: finite, within clamp and slew, zero when it must be.
     pub force: Force,
     /// How it went.
@@ -31,16 +36,42 @@ impl Master {
     /// Control of a device with these limits, not engaged.
     pub fn new(config: ControlConfig, info: &DeviceInfo, _now: Instant) -> Self {
         let config = config.in_range(info.max_stiffness, info.max_damping);
+        let mut master = Master {
+            config,
+            guard: ForceGuard::new(config.safety, info),
+            local: Local::new(),
+            peer: Newest::new(),
+            offset: None,
+        };
+        master.close_loop();
+        master
+    }
+
+    /// Uses another coupling from the next step on. Samples of the old one are none any more; what safety has latched
+    /// stays.
+    pub fn set_coupling(&mut self, coupling: Coupling) {
+        if coupling != self.config.coupling {
+            self.config.coupling = coupling;
+            self.peer.forget();
+            self.offset = None;
+            self.close_loop();
+        }
+    }
+
+    /// Tells safety what loop the coupling makes.
+    fn close_loop(&mut self) {
+        let config = &self.config;
         // The peer's coupling is taken to be as stiff as ours would be.
         let gains = LoopGains {
             stiffness: config.stiffness * config.force_scale,
             damping: config.safety.hand_damping + config.master_damping,
         };
-        Master {
-            config,
-            guard: ForceGuard::new(config.safety, info, Some(gains), config.master_damping),
-            local: Local::new(),
-            peer: Newest::new(),
+        match config.coupling {
+            Coupling::PositionForce | Coupling::PositionPosition => {
+                self.guard.close_loop(Some(gains), config.master_damping);
+            }
+            // Waves bear any delay with the whole force.
+            Coupling::Wave => self.guard.close_loop(None, wave::IMPEDANCE),
         }
     }
 
@@ -59,12 +90,13 @@ impl Master {
         &mut self,
         now: Instant,
         state: &Result<DeviceState, DeviceError>,
-        newest: Option<Received<Force>>,
+        newest: Option<Received<HapticSample>>,
         gate: Gate,
     ) -> MasterOut {
         let reading = self.local.step(now, state);
-        if let Some(sample) = newest {
-            self.peer.offer(now, sample.at, sample.value, valid_force(&sample.value));
+        // A sample of another coupling is none.
+        if let Some(sample) = newest.filter(|n| n.value.kind() == self.config.coupling.sample(Channel::Backward)) {
+            self.peer.offer(now, sample.at, sample.value, valid_sample(&sample.value));
         }
         if !gate.connected {
             self.peer.forget();
@@ -74,16 +106,16 @@ impl Master {
         let refused = self.peer.invalid + self.local.invalid();
         let permit = self.guard.permit(now, gate, &reading, sample_age, refused);
 
-        let velocity = reading.state.map_or(Velocity::ZERO, |s| s.velocity);
-        let mut want = sample.map_or(Force::ZERO, |(force, _)| force).0 * (self.config.force_scale * permit.gain);
-        if reading.damping {
-            want = want - velocity.0 * self.config.master_damping;
-        }
+        let motion = Motion {
+            position: self.local.last().unwrap_or_default().position,
+            velocity: reading.state.map_or(Velocity::ZERO, |s| s.velocity),
+        };
+        let (want, sample) = self.couple(&permit, &reading, motion, sample);
         let limited = self.guard.limit(&permit, Force(want), &reading);
 
-        let position = self.local.last().unwrap_or_default().position;
         MasterOut {
-            motion: Motion { position, velocity },
+            motion,
+            sample,
             force: limited.force,
             status: ControlStatus {
                 engagement: permit.engagement,
@@ -97,6 +129,45 @@ impl Master {
                 invalid_samples: self.peer.invalid,
                 invalid_states: self.local.invalid(),
             },
+        }
+    }
+
+    /// The coupling's force on the hand, N, and what the peer is told.
+    fn couple(
+        &mut self,
+        permit: &Permit,
+        reading: &Reading,
+        motion: Motion,
+        sample: Option<(HapticSample, Duration)>,
+    ) -> (Vector, HapticSample) {
+        let share = self.config.force_scale * permit.gain;
+        let velocity = if reading.damping { motion.velocity.0 } else { Vector::ZERO };
+        let damping = velocity * self.config.master_damping;
+        if permit.off {
+            self.offset = None;
+        }
+        match (self.config.coupling, sample) {
+            (Coupling::PositionForce | Coupling::PositionPosition, None) => (damping * -1.0, motion.into()),
+            (Coupling::Wave, sample) => {
+                let back = match sample {
+                    Some((HapticSample::SlaveWave(wave), age)) if !permit.off => wave::faded(wave, age),
+                    _ => Wave::ZERO,
+                };
+                let (want, there) = wave::master(velocity, back);
+                let there = if permit.off { Wave::ZERO } else { there };
+                (want, HapticSample::MasterWave(there, motion.position))
+            }
+            (Coupling::PositionPosition, Some((HapticSample::Position(slave), _))) if !permit.off => {
+                let apart = slave.0 - motion.position.0;
+                // Where the two stand at engagement is where nothing pulls; the slave comes here meanwhile.
+                let offset = *self.offset.get_or_insert(apart) * (1.0 - permit.engagement);
+                ((apart - offset) * (self.config.stiffness * share) - damping, motion.into())
+            }
+            (Coupling::PositionForce, Some((HapticSample::Force(force), _))) => {
+                (force.0 * share - damping, motion.into())
+            }
+            // Off, or of a kind that was not let in.
+            (_, Some(_)) => (damping * -1.0, motion.into()),
         }
     }
 }

@@ -32,6 +32,8 @@ use trip::{Trip, VelocityTrip};
 
 /// A step of our own that comes later than this is worth a word.
 const LATE: Duration = Duration::from_millis(5);
+/// What damps alone after a velocity trip, of what the device stably renders.
+const BRAKE: f32 = 0.5;
 /// A device that gives nothing for this long may be in nobody's hand any more.
 const ABANDONED: Duration = Duration::from_secs(1);
 
@@ -70,8 +72,8 @@ pub(crate) struct Limited {
 pub(crate) struct ForceGuard {
     config: SafetyConfig,
     max_force: f32,
-    /// What damps alone after a velocity trip, N s/m.
-    brake: f32,
+    /// What the device stably renders, N s/m.
+    max_damping: f32,
     dead_man: DeadMan,
     dead_man_buttons: u32,
     schedule: Option<Schedule>,
@@ -121,9 +123,8 @@ impl Latch {
 }
 
 impl ForceGuard {
-    /// A guard for this device, of whose damping `damping_in_use` N s/m are in use already. `gains`: those of the loop at
-    /// the hand; `None` at the slave, which neither schedules gains nor watches the energy of a hand.
-    pub fn new(config: SafetyConfig, info: &DeviceInfo, gains: Option<LoopGains>, damping_in_use: f32) -> Self {
+    /// A guard for this device. As it is for a slave: it neither schedules gains nor watches the energy of a hand.
+    pub fn new(config: SafetyConfig, info: &DeviceInfo) -> Self {
         let config = config.in_range();
         let max_force = keep(info.max_force, 0.0, 0.0, config.max_force);
         let max_damping = keep(info.max_damping, 0.0, 0.0, 100.0);
@@ -134,11 +135,11 @@ impl ForceGuard {
         };
         ForceGuard {
             max_force,
-            brake: max_damping / 2.0,
             dead_man,
             dead_man_buttons: info.dead_man,
-            schedule: gains.filter(|_| config.schedule).map(Schedule::new),
-            passivity: gains.filter(|_| config.passivity).map(|_| Passivity::new(max_damping, damping_in_use)),
+            max_damping,
+            schedule: None,
+            passivity: None,
             trip: VelocityTrip::new(config.trip_speed),
             buzz: BuzzDetector::default(),
             heat: Heat::new(max_force, info.continuous_force, config.heat_time),
@@ -151,6 +152,16 @@ impl ForceGuard {
             refused: 0,
             status: SafetyStatus::default(),
             config,
+        }
+    }
+
+    /// There is a hand at this device, and this loop behind it: its `gains`, `None` for one that bears any delay, and the
+    /// damping that control commands already, N s/m.
+    pub fn close_loop(&mut self, gains: Option<LoopGains>, damping_in_use: f32) {
+        self.schedule = gains.filter(|_| self.config.schedule).map(Schedule::new);
+        self.passivity = self.config.passivity.then(|| Passivity::new(self.max_damping, damping_in_use));
+        if self.schedule.is_none() {
+            self.status.set(Stage::Schedule, StageState::Unused, 1.0);
         }
     }
 
@@ -326,7 +337,7 @@ impl ForceGuard {
         self.latch.closed |= trip == Trip::Off || buzz == Buzz::Off;
         let (state, left) = match trip {
             Trip::No => (StageState::Idle, want),
-            Trip::Damp => (StageState::Limiting, Some(velocity * -self.brake)),
+            Trip::Damp => (StageState::Limiting, Some(velocity * (-BRAKE * self.max_damping))),
             Trip::Off => (StageState::Off, None),
         };
         self.status.set(Stage::Trip, state, velocity.norm());

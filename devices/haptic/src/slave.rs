@@ -4,14 +4,15 @@
 //! the two devices fades over the engagement ramp. From then on the slave stands where the master stands, in the same
 //! coordinates, so that the operator pushes where the picture shows it.
 
-use media::{Duration, Force, Instant, Motion, Position, Vector, Velocity};
+use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Position, Vector, Velocity, Wave};
 
 use crate::control::{
-    ControlConfig, ControlStatus, DAMPING_WINDOW, FeedbackSource, Gate, Local, Newest, Received, shorten, valid_force,
-    valid_motion,
+    ControlConfig, ControlStatus, DAMPING_WINDOW, FeedbackSource, Gate, Local, Newest, Reading, Received, shorten,
+    valid_force, valid_sample,
 };
 use crate::device::{DeviceError, DeviceInfo, DeviceState};
 use crate::safety::{DeadMan, ForceGuard, Permit};
+use crate::wave::{self, SlaveEnd, Spring};
 
 /// A pause between steps moves the desired position no farther than this would.
 const MAX_STEP: Duration = Duration::from_millis(20);
@@ -23,17 +24,20 @@ pub struct Slave {
     workspace_radius: f32,
     guard: ForceGuard,
     local: Local,
-    peer: Newest<Motion>,
+    peer: Newest<HapticSample>,
     /// From master to slave at engagement, m; `None` while not engaged.
     offset: Option<Vector>,
     desired: Position,
+    line: SlaveEnd,
 }
 
 /// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlaveOut {
-    /// To the peer, N: what the operator should feel. Finite, within the clamp of this station, zero while force is off.
+    /// What the operator should feel, N. Finite, within the clamp of this station, zero while force is off.
     pub feedback: Force,
+    /// To the peer: of the kind that the coupling wants.
+    pub sample: HapticSample,
     /// To the device, N: finite, within clamp and slew, zero when it must be.
     pub force: Force,
     /// Where the slave should be, m. While force is off: where it is.
@@ -50,12 +54,30 @@ impl Slave {
         Slave {
             config,
             workspace_radius: if radius.is_finite() { radius.max(0.0) } else { 0.0 },
-            guard: ForceGuard::new(config.safety, info, None, config.damping),
+            guard: ForceGuard::new(config.safety, info),
             local: Local::new(),
             peer: Newest::new(),
             offset: None,
             desired: Position::ZERO,
+            line: SlaveEnd::default(),
         }
+    }
+
+    /// Uses another coupling from the next step on. Samples of the old one are none any more; what safety has latched
+    /// stays.
+    pub fn set_coupling(&mut self, coupling: Coupling) {
+        if coupling != self.config.coupling {
+            self.config.coupling = coupling;
+            self.peer.forget();
+            self.rest();
+        }
+    }
+
+    /// Not engaged: the desired position is where the device is.
+    fn rest(&mut self) {
+        self.offset = None;
+        self.desired = self.local.last().map_or(self.desired, |s| s.position);
+        self.line = SlaveEnd::default();
     }
 
     /// The longest force that the device will be given, N.
@@ -74,13 +96,14 @@ impl Slave {
         &mut self,
         now: Instant,
         state: &Result<DeviceState, DeviceError>,
-        newest: Option<Received<Motion>>,
+        newest: Option<Received<HapticSample>>,
         contact: Force,
         gate: Gate,
     ) -> SlaveOut {
         let reading = self.local.step(now, state);
-        if let Some(sample) = newest {
-            self.peer.offer(now, sample.at, sample.value, valid_motion(&sample.value));
+        // A sample of another coupling is none.
+        if let Some(sample) = newest.filter(|n| n.value.kind() == self.config.coupling.sample(Channel::Forward)) {
+            self.peer.offer(now, sample.at, sample.value, valid_sample(&sample.value));
         }
         if !gate.connected {
             self.peer.forget();
@@ -91,8 +114,9 @@ impl Slave {
         let permit = self.guard.permit(now, gate, &reading, sample_age, refused);
 
         let mut want = Force::ZERO;
+        let mut there = Wave::ZERO;
         match (reading.state, sample) {
-            (Some(here), Some((motion, age))) if !permit.off => {
+            (Some(here), Some((HapticSample::Motion(motion), age))) if !permit.off => {
                 let desired_velocity = self.follow(&permit, &here, &motion, age, reading.dt);
                 let mut coupling = (self.desired.0 - here.position.0) * self.config.stiffness;
                 if reading.damping {
@@ -100,15 +124,28 @@ impl Slave {
                 }
                 want = Force(coupling);
             }
-            _ => {
-                self.offset = None;
-                self.desired = self.local.last().map_or(self.desired, |s| s.position);
+            (Some(here), Some((HapticSample::MasterWave(wave, _), age))) if !permit.off => {
+                there = wave::faded(wave, age);
+                want = Force(SlaveEnd::force(there, &self.spring(&reading, &here)));
             }
+            _ => self.rest(),
         }
         let limited = self.guard.limit(&permit, want, &reading);
+        let feedback = self.feedback(&permit, limited.force, contact);
+        let sample = match (self.config.coupling, reading.state, sample) {
+            (Coupling::PositionForce, ..) => feedback.into(),
+            (Coupling::PositionPosition, ..) => {
+                HapticSample::Position(self.local.last().map_or(self.desired, |s| s.position))
+            }
+            (Coupling::Wave, Some(here), Some((HapticSample::MasterWave(_, master), _))) if !permit.off => {
+                HapticSample::SlaveWave(self.ride(there, limited.force, &reading, &here, master))
+            }
+            (Coupling::Wave, ..) => HapticSample::SlaveWave(Wave::ZERO),
+        };
 
         SlaveOut {
-            feedback: self.feedback(&permit, limited.force, contact),
+            feedback,
+            sample,
             force: limited.force,
             desired: self.desired,
             status: ControlStatus {
@@ -124,6 +161,28 @@ impl Slave {
                 invalid_states: self.local.invalid(),
             },
         }
+    }
+
+    /// The coupling at the slave, for waves.
+    fn spring(&self, reading: &Reading, here: &DeviceState) -> Spring {
+        Spring {
+            stiffness: self.config.stiffness,
+            damping: if reading.damping { self.config.damping } else { 0.0 },
+            stretch: self.desired.0 - here.position.0,
+            velocity: here.velocity.0,
+        }
+    }
+
+    /// Moves the desired position as the wave `there` says, with `force` shown, and gives the wave that goes back.
+    fn ride(&mut self, there: Wave, force: Force, reading: &Reading, here: &DeviceState, master: Position) -> Wave {
+        let spring = self.spring(reading, here);
+        let dt = reading.dt.min(MAX_STEP).as_secs_f32();
+        let (commanded, back) = SlaveEnd::answer(there, force.0);
+        let (commanded, _) = shorten(commanded, self.config.max_speed);
+        let slip = commanded - here.velocity.0;
+        let correction = self.line.correct(master.0 - self.desired.0, force.0, &spring, slip, dt);
+        self.desired = Position(shorten(self.desired.0 + commanded * dt + correction, self.workspace_radius).0);
+        back
     }
 
     /// Moves the desired position towards the master's and gives its velocity.

@@ -30,8 +30,7 @@ pub struct Step {
 }
 
 impl Master {
-    /// One tick at the operator's `device`; `newest` is the last sample of the peer, if there ever was one. A sample of
-    /// motion is none.
+    /// One tick at the operator's `device`; `newest` is the last sample of the peer, if there ever was one.
     pub fn tick(
         &mut self,
         now: Instant,
@@ -40,10 +39,6 @@ impl Master {
         gate: Gate,
     ) -> Step {
         let state = device.read(now);
-        let newest = newest.and_then(|n| match n.value {
-            HapticSample::Force(value) => Some(Received { value, at: n.at }),
-            HapticSample::Motion(_) => None,
-        });
         let out = self.step(now, &state, newest, gate);
         let written = device.write(now, out.force);
         Step {
@@ -52,7 +47,7 @@ impl Master {
             contact: Force::ZERO,
             desired: Position::ZERO,
             force: out.force,
-            sample: HapticSample::Motion(out.motion),
+            sample: out.sample,
             status: out.status,
             written,
         }
@@ -60,8 +55,7 @@ impl Master {
 }
 
 impl Slave {
-    /// One tick at the teleoperator's `device`; `scene` gives its force on a device in this motion, N. A sample of force
-    /// is none.
+    /// One tick at the teleoperator's `device`; `scene` gives its force on a device in this motion, N.
     pub fn tick(
         &mut self,
         now: Instant,
@@ -75,10 +69,6 @@ impl Slave {
         // The scene is there whether or not force is let through.
         let contact = scene(&motion);
         device.touch(contact);
-        let newest = newest.and_then(|n| match n.value {
-            HapticSample::Motion(value) => Some(Received { value, at: n.at }),
-            HapticSample::Force(_) => None,
-        });
         let out = self.step(now, &state, newest, contact, gate);
         let written = device.write(now, out.force);
         Step {
@@ -87,7 +77,7 @@ impl Slave {
             contact,
             desired: out.desired,
             force: out.force,
-            sample: HapticSample::Force(out.feedback),
+            sample: out.sample,
             status: out.status,
             written,
         }

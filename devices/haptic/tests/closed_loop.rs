@@ -68,13 +68,13 @@ fn run(setup: Setup, ms: usize, mut see: impl FnMut(&Moment)) {
         let now = start + TICK * i as u32;
 
         let newest = (backward.len() > setup.delay).then(|| backward.pop_front()).flatten();
-        let newest = newest.map(|value| Received { value, at: now });
+        let newest = newest.map(|value| Received { value: value.into(), at: now });
         let out = master.step(now, &master_device.read(now), newest, Gate::OPEN);
         master_device.write(now, out.force).unwrap();
         forward.push_back(out.motion);
 
         let newest = (forward.len() > setup.delay).then(|| forward.pop_front()).flatten();
-        let newest = newest.map(|value| Received { value, at: now });
+        let newest = newest.map(|value| Received { value: value.into(), at: now });
         let state = slave_device.read(now);
         let here = *state.as_ref().unwrap();
         let answer = slave.step(now, &state, newest, contact, Gate::OPEN);

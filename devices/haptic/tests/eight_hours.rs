@@ -3,7 +3,7 @@
 //! change above the slew limit or its budget, nothing that is no number, and zero wherever it must be. The judge keeps its
 //! own account of that.
 
-use media::{Duration, Force, HapticSample, Instant, Motion, Position, Velocity};
+use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Position, SampleKind, Velocity, Wave};
 use telehaptic_haptic::{
     ControlConfig, DeadMan, DeviceError, FaultConfig, FaultyDevice, ForceOff, Gate, Hand, HandConfig, HandScript,
     HapticDevice, Master, Received, SafetyConfig, SimConfig, SimDevice, Slave, Stage, StageState, Step,
@@ -50,8 +50,10 @@ struct World {
     stopped_until: Instant,
     let_go_until: Instant,
     newest: Option<Received<HapticSample>>,
-    /// Force or position of the peer wanders.
+    /// What the peer says wanders.
     wander: [f32; 3],
+    /// Another one now and then, with a new peer.
+    coupling: Coupling,
 }
 
 impl World {
@@ -73,6 +75,7 @@ impl World {
         }
         if r.once_in(100_000) {
             self.gate.connected = false;
+            self.coupling = Coupling::ALL[(r.next() % 3) as usize];
         } else if r.once_in(500) {
             self.gate.connected = true;
         }
@@ -95,10 +98,15 @@ impl World {
         }
         let [x, y, z] = value;
         let [vx, vy, vz] = r.direction();
-        let sample = if operator {
-            HapticSample::Force(Force::new(x, y, z))
-        } else {
-            HapticSample::Motion(Motion { position: Position::new(x, y, z), velocity: Velocity::new(vx, vy, vz) })
+        let channel = if operator { Channel::Backward } else { Channel::Forward };
+        let sample = match self.coupling.sample(channel) {
+            SampleKind::Force => HapticSample::Force(Force::new(x, y, z)),
+            SampleKind::Motion => {
+                HapticSample::Motion(Motion { position: Position::new(x, y, z), velocity: Velocity::new(vx, vy, vz) })
+            }
+            SampleKind::Position => HapticSample::Position(Position::new(x * 0.01, y * 0.01, z * 0.01)),
+            SampleKind::SlaveWave => HapticSample::SlaveWave(Wave::new(x, y, z)),
+            SampleKind::MasterWave => HapticSample::MasterWave(Wave::new(vx, vy, vz), Position::new(x, y, z)),
         };
         // Now and then with a stamp of the future.
         let at = if r.once_in(5_000) { now + Duration::from_secs(9) } else { now };
@@ -206,6 +214,7 @@ fn day(operator: bool, seed: u64) {
         let_go_until: start,
         newest: None,
         wander: [0.0; 3],
+        coupling: Coupling::default(),
     };
     let mut judge = Judge {
         config: safety,
@@ -225,6 +234,8 @@ fn day(operator: bool, seed: u64) {
     while world.now < start + DAY {
         world.tick(operator);
         let (now, newest, gate) = (world.now, world.newest, world.gate);
+        master.set_coupling(world.coupling);
+        slave.set_coupling(world.coupling);
         let step = if operator {
             master.tick(now, &mut device, newest, gate)
         } else {

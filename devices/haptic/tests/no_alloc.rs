@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use media::{Duration, Force, Instant, Motion};
+use media::{Coupling, Duration, Force, HapticSample, Instant};
 use telehaptic_haptic::{
     ControlConfig, FaultConfig, FaultyDevice, Gate, Hand, HandConfig, HandScript, HapticDevice, Master, Received,
     SimConfig, SimDevice, Slave,
@@ -41,20 +41,21 @@ fn a_tick_allocates_nothing() {
     let mut free = SimDevice::new(SimConfig::default(), start);
     let mut master = Master::new(ControlConfig::default(), held.info(), start);
     let mut slave = Slave::new(ControlConfig::default(), free.info(), start);
-    let mut motion = Motion::default();
-    let mut force = Force::ZERO;
+    let mut back = HapticSample::Force(Force::ZERO);
     let before = COUNT.with(Cell::get);
-    for ms in 1..5_000 {
+    for ms in 1..15_000 {
+        let coupling = Coupling::ALL[(ms / 5_000) as usize];
+        master.set_coupling(coupling);
+        slave.set_coupling(coupling);
         let now = start + Duration::from_millis(ms);
-        let out = master.step(now, &held.read(now), Some(Received { value: force, at: now }), Gate::OPEN);
+        let out = master.step(now, &held.read(now), Some(Received { value: back, at: now }), Gate::OPEN);
         // A failed write is part of what is counted.
         let _ = held.write(now, out.force);
-        motion.position = out.motion.position;
-        let newest = Some(Received { value: motion, at: now });
+        let newest = Some(Received { value: out.sample, at: now });
         let out = slave.step(now, &free.read(now), newest, Force::ZERO, Gate::OPEN);
         let _ = free.write(now, out.force);
         free.touch(Force::new(0.0, 0.1, 0.0));
-        force = out.feedback;
+        back = out.sample;
     }
     let counted = COUNT.with(Cell::get) - before;
     assert_eq!(counted, 0);

@@ -194,7 +194,7 @@ proptest! {
                     _ => Force(Vector([n[0], n[1], n[2]].map(|c| if c.abs() <= 100.0 { c } else { 100.0 }))),
                 };
             }
-            let newest = stamp.map(|at| Received { value, at });
+            let newest = stamp.map(|at| Received { value: value.into(), at });
             let out = master.step(world.now, &state, newest, step.gate);
             judge.check(world.now, step, fresh && step.sample != Sample::Absurd, out.force)?;
             prop_assert!(out.motion.position.0.is_finite() && out.motion.velocity.0.is_finite());
@@ -229,7 +229,7 @@ proptest! {
                     },
                 };
             }
-            let newest = stamp.map(|at| Received { value, at });
+            let newest = stamp.map(|at| Received { value: value.into(), at });
             let out = slave.step(world.now, &state, newest, Force(Vector(step.contact)), step.gate);
             judge.check(world.now, step, fresh && step.sample != Sample::Absurd, out.force)?;
             prop_assert!(out.feedback.0.is_finite() && out.feedback.0.norm() <= 2.5001);
@@ -247,7 +247,7 @@ fn settle(master: &mut Master, now: &mut Instant, ticks: u32, force: f32) -> For
     for _ in 0..ticks {
         *now += Duration::from_millis(1);
         let state = Ok(DeviceState { at: *now, ..DeviceState::default() });
-        let newest = Some(Received { value: Force::new(0.0, 0.0, force), at: *now });
+        let newest = Some(Received { value: Force::new(0.0, 0.0, force).into(), at: *now });
         shown = master.step(*now, &state, newest, Gate::OPEN).force;
     }
     shown
@@ -259,7 +259,7 @@ fn force_holds_then_fades_then_is_exactly_zero_and_comes_up_slowly_again() {
     let mut master = Master::new(ControlConfig::default(), &info(), now);
     let full = settle(&mut master, &mut now, 1500, 2.0);
     assert!((full.0.0[2] - 1.4).abs() < 1e-5, "2 N times 0.7: {full:?}");
-    let last = Some(Received { value: Force::new(0.0, 0.0, 2.0), at: now });
+    let last = Some(Received { value: Force::new(0.0, 0.0, 2.0).into(), at: now });
     let mut forces = Vec::new();
     for ms in 1..=60u64 {
         let t = now + Duration::from_millis(ms);
@@ -321,7 +321,7 @@ fn damping_is_dropped_when_the_loop_is_slow_or_the_reading_old() {
             now += Duration::from_millis(step_ms);
             let at = now - Duration::from_millis(age_ms);
             let state = Ok(DeviceState { velocity: Velocity::new(0.0, 0.5, 0.0), at, ..DeviceState::default() });
-            let newest = Some(Received { value: Force::ZERO, at: now });
+            let newest = Some(Received { value: Force::ZERO.into(), at: now });
             shown = master.step(now, &state, newest, Gate::OPEN).force;
         }
         shown.0.0[1]
@@ -342,7 +342,7 @@ fn the_desired_position_obeys_speed_and_workspace() {
         // After the engagement the master jumps by half a metre.
         let x = if i < 1500 { 0.0 } else { 0.5 };
         let value = Motion { position: Position::new(x, 0.0, 0.0), velocity: Velocity::ZERO };
-        let out = slave.step(now, &state, Some(Received { value, at: now }), Force::ZERO, Gate::OPEN);
+        let out = slave.step(now, &state, Some(Received { value: value.into(), at: now }), Force::ZERO, Gate::OPEN);
         assert!((out.desired.0 - last.0).norm() < 1.0001e-3, "faster than 1 m/s");
         last = out.desired;
     }

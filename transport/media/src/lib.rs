@@ -3,12 +3,14 @@
 //! Depends on nothing, holds no state, does no input or output. All units are SI: metres, metres per
 //! second, newtons, nanoseconds.
 
+mod coupling;
 mod quantity;
 mod sample;
 mod time;
 
+pub use coupling::{Coupling, UnknownCoupling};
 pub use quantity::{Bitrate, DataSize};
-pub use sample::{Force, HapticSample, Motion, Position, SampleKind, Vector, Velocity};
+pub use sample::{Force, HapticSample, Motion, Position, SampleKind, Vector, Velocity, Wave};
 pub use time::{Duration, Instant, PeerTime};
 
 /// Which station this is.

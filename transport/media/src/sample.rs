@@ -1,5 +1,7 @@
 //! Haptic samples: what one tick of the servo says.
 
+use crate::Channel;
+
 /// Three components of a quantity along x (right), y (up), z (toward the user), as in the frame that
 /// the holder names.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -89,6 +91,10 @@ quantity!(
     /// A force in newtons.
     Force
 );
+quantity!(
+    /// A wave variable, the square root of a power: half its square is watts.
+    Wave
+);
 
 /// Position and velocity of the master at one tick: the sample of the forward channel.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -106,14 +112,28 @@ pub enum SampleKind {
     Motion,
     /// Force, 12 bytes.
     Force,
+    /// Position, 12 bytes.
+    Position,
+    /// Wave and position, 24 bytes.
+    MasterWave,
+    /// Wave, 12 bytes.
+    SlaveWave,
 }
 
 impl SampleKind {
     /// Bytes of one sample on the wire.
     pub const fn size(self) -> usize {
+        match self.channel() {
+            Channel::Forward => 24,
+            Channel::Backward => 12,
+        }
+    }
+
+    /// The channel that carries it.
+    pub const fn channel(self) -> Channel {
         match self {
-            SampleKind::Motion => 24,
-            SampleKind::Force => 12,
+            SampleKind::Motion | SampleKind::MasterWave => Channel::Forward,
+            SampleKind::Force | SampleKind::Position | SampleKind::SlaveWave => Channel::Backward,
         }
     }
 }
@@ -121,10 +141,16 @@ impl SampleKind {
 /// One haptic sample: IEEE 754 singles, little-endian on the wire, bit-exact from end to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HapticSample {
-    /// Forward: position, then velocity.
+    /// Forward: position of the master, then velocity.
     Motion(Motion),
-    /// Backward: force.
+    /// Backward: force that the operator should feel.
     Force(Force),
+    /// Backward: position of the slave.
+    Position(Position),
+    /// Forward: the wave that leaves the master, then its position.
+    MasterWave(Wave, Position),
+    /// Backward: the wave that leaves the slave.
+    SlaveWave(Wave),
 }
 
 impl HapticSample {
@@ -133,14 +159,37 @@ impl HapticSample {
         match self {
             HapticSample::Motion(_) => SampleKind::Motion,
             HapticSample::Force(_) => SampleKind::Force,
+            HapticSample::Position(_) => SampleKind::Position,
+            HapticSample::MasterWave(..) => SampleKind::MasterWave,
+            HapticSample::SlaveWave(_) => SampleKind::SlaveWave,
         }
     }
 
     /// The sample with all components zero.
     pub const fn zero(kind: SampleKind) -> Self {
+        HapticSample::from_vectors(kind, [Vector::ZERO; 2])
+    }
+
+    /// Its one or two quantities in their order on the wire; the second is zero for a kind that has one.
+    pub const fn vectors(&self) -> [Vector; 2] {
+        match self {
+            HapticSample::Motion(m) => [m.position.0, m.velocity.0],
+            HapticSample::Force(Force(v)) | HapticSample::Position(Position(v)) | HapticSample::SlaveWave(Wave(v)) => {
+                [*v, Vector::ZERO]
+            }
+            HapticSample::MasterWave(wave, position) => [wave.0, position.0],
+        }
+    }
+
+    const fn from_vectors(kind: SampleKind, [first, second]: [Vector; 2]) -> Self {
         match kind {
-            SampleKind::Motion => HapticSample::Motion(Motion { position: Position::ZERO, velocity: Velocity::ZERO }),
-            SampleKind::Force => HapticSample::Force(Force::ZERO),
+            SampleKind::Motion => {
+                HapticSample::Motion(Motion { position: Position(first), velocity: Velocity(second) })
+            }
+            SampleKind::Force => HapticSample::Force(Force(first)),
+            SampleKind::Position => HapticSample::Position(Position(first)),
+            SampleKind::MasterWave => HapticSample::MasterWave(Wave(first), Position(second)),
+            SampleKind::SlaveWave => HapticSample::SlaveWave(Wave(first)),
         }
     }
 
@@ -149,48 +198,48 @@ impl HapticSample {
     /// # Panics
     /// If `out` is shorter than that.
     pub fn emit(&self, out: &mut [u8]) {
-        let mut put = |at: usize, v: Vector| {
-            for (i, c) in v.0.iter().enumerate() {
-                out[at + 4 * i..at + 4 * i + 4].copy_from_slice(&c.to_le_bytes());
-            }
-        };
-        match self {
-            HapticSample::Motion(m) => {
-                put(0, m.position.0);
-                put(12, m.velocity.0);
-            }
-            HapticSample::Force(f) => put(0, f.0),
+        let out = &mut out[..self.kind().size()];
+        let numbers = self.vectors().into_iter().flat_map(|v| v.0);
+        for (bytes, number) in out.chunks_exact_mut(4).zip(numbers) {
+            bytes.copy_from_slice(&number.to_le_bytes());
         }
     }
 
     /// Reads a sample of `kind` from the start of `bytes`; `None` if they are too few.
     pub fn parse(kind: SampleKind, bytes: &[u8]) -> Option<Self> {
-        let get = |at: usize| -> Option<Vector> {
-            let mut v = [0.0; 3];
-            for (i, c) in v.iter_mut().enumerate() {
-                *c = f32::from_le_bytes(bytes.get(at + 4 * i..at + 4 * i + 4)?.try_into().ok()?);
-            }
-            Some(Vector(v))
-        };
-        Some(match kind {
-            SampleKind::Motion => {
-                HapticSample::Motion(Motion { position: Position(get(0)?), velocity: Velocity(get(12)?) })
-            }
-            SampleKind::Force => HapticSample::Force(Force(get(0)?)),
-        })
+        let mut vectors = [Vector::ZERO; 2];
+        let numbers = vectors.iter_mut().flat_map(|v| &mut v.0);
+        for (number, bytes) in numbers.zip(bytes.get(..kind.size())?.chunks_exact(4)) {
+            *number = f32::from_le_bytes(bytes.try_into().ok()?);
+        }
+        Some(HapticSample::from_vectors(kind, vectors))
+    }
+}
+
+impl From<Force> for HapticSample {
+    fn from(force: Force) -> Self {
+        HapticSample::Force(force)
+    }
+}
+
+impl From<Motion> for HapticSample {
+    fn from(motion: Motion) -> Self {
+        HapticSample::Motion(motion)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Coupling;
     use proptest::prelude::*;
 
     proptest! {
         /// Every bit pattern survives, those of NaNs too.
         #[test]
         fn samples_are_bit_exact(bytes in proptest::collection::vec(any::<u8>(), 24)) {
-            for kind in [SampleKind::Motion, SampleKind::Force] {
+            let kinds = Coupling::ALL.into_iter().flat_map(|c| Channel::ALL.map(|channel| c.sample(channel)));
+            for kind in kinds {
                 let sample = HapticSample::parse(kind, &bytes).unwrap();
                 let mut out = [0; 24];
                 sample.emit(&mut out);

@@ -1,6 +1,6 @@
 //! What goes into an endpoint and what comes out of it.
 
-use media::{HapticSample, Instant, Medium, PeerTime};
+use media::{Coupling, HapticSample, Instant, Medium, PeerTime};
 
 use crate::config::Scheme;
 
@@ -90,6 +90,8 @@ pub enum Event {
         session: u32,
         /// Address of the peer.
         address: Address,
+        /// What the samples are from now on, in both directions.
+        coupling: Coupling,
     },
     /// The peer's address changed.
     Moved(Address),

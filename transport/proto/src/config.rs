@@ -1,6 +1,6 @@
 //! What an endpoint may be told: every constant of the protocol, with its unit and default.
 
-use media::{Duration, Role, SampleKind};
+use media::{Coupling, Duration, Role, SampleKind};
 use serde::{Deserialize, Serialize};
 
 pub use crate::rivals::RivalConfig;
@@ -19,6 +19,8 @@ pub struct Config {
     /// Largest telehaptic fragment p of the backward channel in bytes, haptic sample included.
     /// Default 70: 12 + 160 bytes / 20 ms + 2000 bytes / 40 ms, frame headers included.
     pub fragment_size: usize,
+    /// What the samples of both channels are. The operator's rules; a teleoperator takes it over.
+    pub coupling: Coupling,
     /// How fragments become packets, on both channels.
     pub scheme: Scheme,
     /// When the delay triggers fire.
@@ -50,6 +52,7 @@ impl Config {
             role,
             token: Token([0; 16]),
             fragment_size: 70,
+            coupling: Coupling::default(),
             scheme: Scheme::default(),
             triggers: TriggerConfig::default(),
             rivals: RivalConfig::default(),
@@ -65,19 +68,12 @@ impl Config {
 
     /// Kind of the samples that this station sends.
     pub fn sends(&self) -> SampleKind {
-        sample_kind(self.role)
+        self.coupling.sample(self.role.transmits())
     }
 
     /// Kind of the samples that this station receives.
     pub fn receives(&self) -> SampleKind {
-        sample_kind(self.role.peer())
-    }
-}
-
-fn sample_kind(sender: Role) -> SampleKind {
-    match sender {
-        Role::Op => SampleKind::Motion,
-        Role::Top => SampleKind::Force,
+        self.coupling.sample(self.role.receives())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Control messages on the wire: datagrams of their own, versioned, each with the token, a sequence
 //! and an acknowledgement. The layout is told in `docs/protocol.md`.
 
-use media::Role;
+use media::{Coupling, Role};
 
 use crate::config::{Scheme, Token};
 use crate::wire::{FLAG_CONTROL, VERSION};
@@ -67,6 +67,8 @@ pub struct Hello {
     pub fragment_size: u16,
     /// `CLOCK_MONOTONIC` at the sender's time zero, where stations of one machine compare clocks.
     pub common_clock_epoch: Option<i64>,
+    /// What the samples are. Operator: what it wishes. Teleoperator: what it took over.
+    pub coupling: Coupling,
 }
 
 /// Receiver statistics of one medium: counts since the session began, delays and jitter since the receiver started.
@@ -124,6 +126,7 @@ impl Message {
                 out.extend_from_slice(&h.fragment_size.to_be_bytes());
                 out.push(u8::from(h.common_clock_epoch.is_some()));
                 out.extend_from_slice(&h.common_clock_epoch.unwrap_or(0).to_be_bytes());
+                out.push(h.coupling.code());
             }
             Message::Scheme(scheme) => out.extend_from_slice(&scheme.code()),
             Message::Statistics(media) => {
@@ -172,6 +175,8 @@ impl Message {
                     let epoch = i64::from_be_bytes(r.take()?);
                     known.then_some(epoch)
                 },
+                // A peer of before knows one coupling.
+                coupling: r.u8().map_or(Coupling::default(), Coupling::from_code),
             }),
             2 => Message::Ack,
             3 => Message::KeyFrame,
@@ -233,6 +238,7 @@ mod tests {
             next_tick: 1 << 40,
             fragment_size: 70,
             common_clock_epoch: Some(-4),
+            coupling: Coupling::Wave,
         };
         let statistics = MediumStatistics { delivered: 1, lost: 2, late: 3, delay: [4, 5, 6, 8], jitter: [7, 9] };
         for message in [
@@ -255,6 +261,12 @@ mod tests {
             assert_eq!(Message::parse(&bytes), Some((header(), message)));
             assert_eq!(Message::parse(&bytes[..CONTROL_HEADER - 1]), None);
         }
+        // A peer of before says nothing of the coupling.
+        let mut bytes = Vec::new();
+        Message::Hello(hello).emit(&header(), &mut bytes);
+        bytes.pop();
+        let told = Message::parse(&bytes).map(|(_, message)| message);
+        assert_eq!(told, Some(Message::Hello(Hello { coupling: Coupling::PositionForce, ..hello })));
     }
 
     proptest! {

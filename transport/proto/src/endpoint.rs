@@ -1,6 +1,6 @@
 //! The endpoint: routing between its parts, each a field with its own file.
 
-use media::{Duration, Instant};
+use media::{Coupling, Duration, Instant};
 
 use crate::api::{Command, Event, FrameIn, Host, Input, SentPacket, Timeout, TraceEvent, Transmit};
 use crate::config::{Config, Scheme};
@@ -150,6 +150,7 @@ impl Endpoint {
             silent: self.link.is_silent(),
             peer: self.link.peer(),
             scheme: self.sender.scheme(),
+            coupling: self.config.coupling,
             ..Stats::default()
         };
         self.receiver.stats(now, &mut stats);
@@ -197,12 +198,13 @@ impl Endpoint {
                 self.connected_at.get_or_insert(now);
                 self.receiver.reset(hello.next_tick, header.unsent);
                 self.sender.reset();
+                self.use_coupling(hello.coupling);
                 self.receiver.on_peer_time(now, header.sent_at);
                 if let (Some(ours), Some(theirs)) = (self.config.common_clock_epoch, hello.common_clock_epoch) {
                     // Time t of the peer is t + theirs on the machine's clock, and t + theirs - ours on ours.
                     self.receiver.set_exact_offset(ours.wrapping_sub(theirs));
                 }
-                self.events.push_back(Event::Connected { session: header.session, address });
+                self.events.push_back(Event::Connected { session: header.session, address, coupling: hello.coupling });
                 if self.config.role == media::Role::Top && hello.scheme != self.sender.scheme() {
                     self.use_scheme(hello.scheme);
                     self.events.push_back(Event::SchemeChanged(hello.scheme));
@@ -220,6 +222,17 @@ impl Endpoint {
                 self.on_message(now, message);
             }
         }
+    }
+
+    /// The teleoperator takes the operator's coupling over; the operator that of the answer, for a teleoperator may not know
+    /// its wish. What the operator says to the next one is its wish still.
+    fn use_coupling(&mut self, coupling: Coupling) {
+        if self.config.role == media::Role::Top {
+            self.link.set_coupling(coupling);
+        }
+        self.config.coupling = coupling;
+        self.sender.set_kind(self.config.sends());
+        self.receiver.set_kind(self.config.receives());
     }
 
     fn on_message(&mut self, now: Instant, message: Message) {

@@ -3,7 +3,7 @@
 //! Only a source that has shown the token is a peer; to all others this station does not exist. There are no
 //! keys yet: whoever reads the token on the wire can show it too.
 
-use media::{Duration, Instant, Role};
+use media::{Coupling, Duration, Instant, Role};
 
 use crate::api::{Address, Reason, Timeout};
 use crate::config::{Config, Scheme, Token};
@@ -103,6 +103,7 @@ impl Link {
                 next_tick: 0,
                 fragment_size: u16::try_from(config.fragment_size).unwrap_or(u16::MAX),
                 common_clock_epoch: config.common_clock_epoch,
+                coupling: config.coupling,
             },
             silence: config.silence,
             session,
@@ -120,6 +121,11 @@ impl Link {
             acknowledge: false,
             statistics_at: now,
         }
+    }
+
+    /// What our hello says of the samples.
+    pub fn set_coupling(&mut self, coupling: Coupling) {
+        self.hello.coupling = coupling;
     }
 
     /// The operator begins to say hello to `target`.

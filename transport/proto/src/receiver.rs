@@ -3,7 +3,7 @@
 mod figures;
 mod sink;
 
-use media::{Duration, HapticSample, Instant, Medium, PeerTime, SampleKind};
+use media::{Channel, Duration, HapticSample, Instant, Medium, PeerTime, SampleKind};
 
 use crate::api::{Event, Reason, Timeout, TraceEvent};
 use crate::arrivals::{Arrival, Arrivals, PLAUSIBLE, RESYNC_AFTER};
@@ -86,7 +86,7 @@ impl Receiver {
         let kind = config.receives();
         Receiver {
             kind,
-            with_media: kind == SampleKind::Force,
+            with_media: kind.channel() == Channel::Backward,
             trace: config.trace,
             arrivals: Arrivals::new(config.loss_deadline, Duration::from_millis(1)),
             skipping: false,
@@ -109,6 +109,11 @@ impl Receiver {
             key_asked: None,
             counters: ReceiveStats::default(),
         }
+    }
+
+    /// The samples are of another kind from now on, one of the same channel. Only between peers: what waits is of the old one.
+    pub fn set_kind(&mut self, kind: SampleKind) {
+        self.kind = kind;
     }
 
     /// The peer is another; its next tick is `next_tick`, and `unsent` ticks before it left in no packet. Counters and

@@ -1,6 +1,6 @@
 //! Which samples a scheme sends: all of them, or those that its deadband or its gap lets through.
 
-use media::{HapticSample, SampleKind};
+use media::{Channel, HapticSample, SampleKind};
 
 use crate::config::Scheme;
 use crate::reconstruct::Reconstruction;
@@ -66,7 +66,7 @@ impl Excess {
 impl Sampler {
     /// A sampler that has sent nothing yet.
     pub fn new(scheme: Scheme, config: RivalConfig, kind: SampleKind) -> Self {
-        let header = if kind == SampleKind::Force { MEDIA_HEADER } else { HEADER };
+        let header = if kind.channel() == Channel::Backward { MEDIA_HEADER } else { HEADER };
         Sampler {
             scheme,
             config,
@@ -160,6 +160,7 @@ impl Sampler {
                 velocity > (fraction * a.velocity.0.norm()).max(self.config.floor_velocity)
                     || (b.position.0 - a.position.0).norm() > self.config.floor_position
             }
+            // Deadbands of touch say nothing about positions of a slave and waves: each is sent.
             _ => true,
         }
     }

@@ -1,6 +1,6 @@
 //! The sending side: ticks become fragments, fragments packets; notifications steer k.
 
-use media::{Duration, HapticSample, Instant, Medium, SampleKind};
+use media::{Channel, Duration, HapticSample, Instant, Medium, SampleKind};
 
 use crate::api::{Event, FrameIn, KCause, SentPacket, TraceEvent};
 use crate::clock::UNIT_NS;
@@ -49,7 +49,7 @@ impl Sender {
     /// A sender at tick 0.
     pub fn new(config: &Config) -> Self {
         let kind = config.sends();
-        let with_media = kind == SampleKind::Force;
+        let with_media = kind.channel() == Channel::Backward;
         let fragment_size = if with_media { config.fragment_size } else { kind.size() };
         let mut sender = Sender {
             kind,
@@ -73,6 +73,15 @@ impl Sender {
         };
         sender.mux.set_first_come(config.scheme == Scheme::Hoip);
         sender
+    }
+
+    /// The samples are of another kind from now on, one of the same channel.
+    pub fn set_kind(&mut self, kind: SampleKind) {
+        if kind != self.kind {
+            self.kind = kind;
+            self.last_sample = None;
+            self.sampler = Sampler::new(self.packetizer.scheme(), self.rivals, kind);
+        }
     }
 
     /// The peer is another: nothing that waits is for it. Ticks and frame numbers go on.

@@ -17,6 +17,8 @@ pub struct Stats {
     pub peer: Option<Address>,
     /// Scheme in use.
     pub scheme: Scheme,
+    /// What the samples are.
+    pub coupling: media::Coupling,
     /// The channel that this station sends.
     pub transmit: TransmitStats,
     /// The channel that this station receives.

@@ -20,7 +20,12 @@ pub(super) fn panel(ui: &mut Ui, rect: Rect, snapshot: &Snapshot) -> (Rect, bool
     let page = page.on_hover_text("reports, axes and units").clicked();
     write(ui, beside.with_max_x(more.left() - 10.0), Align::Max, &h.device, Ink::NOTE);
     let mut lines = Lines::new(room);
-    state(ui, lines.take(26.0), h);
+    let line = lines.take(26.0);
+    let said = state(ui, line, h);
+    let rest = line.with_min_x((said.right() + 12.0).min(line.right()));
+    if h.force_off.is_empty() && !h.stopped_here && !h.stopped_there {
+        write(ui, rest, Align::Max, &snapshot.coupling, Ink::NOTE);
+    }
 
     let force = norm(h.force);
     let share = force / h.max_force.max(1e-6);
@@ -50,8 +55,8 @@ pub(super) fn panel(ui: &mut Ui, rect: Rect, snapshot: &Snapshot) -> (Rect, bool
     (lines.rest(), page)
 }
 
-/// In words: is force on, and if not, why.
-fn state(ui: &Ui, rect: Rect, h: &HapticSnapshot) {
+/// In words: is force on, and if not, why. Gives their place.
+fn state(ui: &Ui, rect: Rect, h: &HapticSnapshot) -> Rect {
     let (word, why, color) = if h.stopped_here {
         ("Force off", "emergency stop pressed here", theme::FAIL)
     } else if h.stopped_there {
@@ -74,8 +79,10 @@ fn state(ui: &Ui, rect: Rect, h: &HapticSnapshot) {
         ui.painter().rect_filled(Rect::from_center_size(center, vec2(11.0, 11.0)), 1.0, color);
     }
     let written = write(ui, rect.with_min_x(rect.left() + 20.0), Align::Min, word, Ink::VALUE.colored(color));
-    if !why.is_empty() {
-        write(ui, rect.with_min_x(written.right() + 10.0), Align::Min, why, Ink::BODY);
+    if why.is_empty() {
+        written
+    } else {
+        write(ui, rect.with_min_x(written.right() + 10.0), Align::Min, why, Ink::BODY)
     }
 }
 

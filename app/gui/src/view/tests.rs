@@ -183,6 +183,7 @@ fn every_value_that_the_issue_names_is_shown() {
             "backward channel steady",
             "Engage  (E)",
             "Device  (D)",
+            "position-force",
             "sanity",
             "schedule",
             "passivity",

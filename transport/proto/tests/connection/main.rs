@@ -7,8 +7,8 @@ mod accounts;
 mod schemes;
 mod world;
 
-use media::{Duration, Role};
-use proto::{Command, Event, Input, Scheme};
+use media::{Coupling, Duration, Role};
+use proto::{Command, Config, Event, Input, Scheme};
 use world::{DELAY, OP_AT, Station, TOP_AT, World};
 
 #[test]
@@ -27,6 +27,25 @@ fn hello_connects_and_samples_flow_without_loss() {
         assert!((bound - 20.5).abs() < 1.0, "{bound}");
         assert!(stats.transmit.media[0].as_ref().is_some_and(|m| m.delivered > 1_000));
         assert_eq!((stats.receive.garbage, stats.receive.foreign, stats.receive.duplicate), (0, 0, 0));
+    }
+}
+
+#[test]
+fn the_operators_coupling_holds_at_both_ends_for_each_session() {
+    let mut world = World::new();
+    for (seed, coupling) in [(11, Coupling::Wave), (12, Coupling::PositionPosition), (13, Coupling::PositionForce)] {
+        let now = world.now;
+        world.op = Some(Station::with(Config { coupling, ..Config::new(Role::Op) }, seed, now));
+        world.op().input(now, Input::Command(Command::Connect(TOP_AT)));
+        world.run(1_500);
+        let now = world.now;
+        for station in [world.op.as_ref().unwrap(), world.top.as_ref().unwrap()] {
+            let told = |e: &Event| matches!(e, Event::Connected { coupling: told, .. } if *told == coupling);
+            assert!(station.saw(told).is_some(), "{coupling}");
+            let stats = station.endpoint.stats(now);
+            assert_eq!(stats.coupling, coupling);
+            assert!(stats.receive.media[0].as_ref().unwrap().delivered > 1_000 && stats.receive.garbage == 0);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use media::{Duration, Force, HapticSample, Instant, Motion, Role};
+use media::{Duration, HapticSample, Instant, Role};
 
 use crate::proto::{Address, Command, Config, Endpoint, Event, FrameIn, Host, Input, Token, Transmit, drive};
 
@@ -48,7 +48,12 @@ impl Host for Noting<'_> {
 
 impl Station {
     pub fn new(role: Role, seed: u64, now: Instant) -> Station {
-        let config = Config { token: Token([7; 16]), ..Config::new(role) };
+        Station::with(Config::new(role), seed, now)
+    }
+
+    pub fn with(config: Config, seed: u64, now: Instant) -> Station {
+        let config = Config { token: Token([7; 16]), ..config };
+        let role = config.role;
         let address = if role == Role::Op { OP_AT } else { TOP_AT };
         let endpoint = Endpoint::new(config, seed, now);
         Station {
@@ -70,10 +75,7 @@ impl Station {
     }
 
     pub fn tick(&mut self, now: Instant) {
-        let sample = match self.endpoint.config().role {
-            Role::Op => HapticSample::Motion(Motion::default()),
-            Role::Top => HapticSample::Force(Force::ZERO),
-        };
+        let sample = HapticSample::zero(self.endpoint.config().sends());
         self.input(now, Input::Haptic { tick: self.tick, sample });
         self.tick += 1;
     }
