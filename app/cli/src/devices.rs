@@ -9,17 +9,12 @@ use crate::output::Voice;
 /// Prints the devices of this machine.
 pub fn run() -> Result<(), Failure> {
     section("haptic devices (--master, --slave)", haptic_rows(), "none; --master sim is a simulated one");
-    match video::list() {
-        Ok(cameras) => {
-            let rows = cameras.into_iter().map(|c| [format!("device:{}", c.index), c.name, c.detail]).collect();
-            section(
-                "cameras (--camera)",
-                rows,
-                "none; --camera scene draws the scene, --camera pattern a test pattern",
-            );
-        }
-        Err(error) => section("cameras (--camera)", Vec::new(), &error.to_string()),
-    }
+    let rows = |c: video::FoundDevice| [format!("device:{}", c.index), c.name, c.problem.unwrap_or(c.detail)];
+    section(
+        "cameras (--camera, also by name as in device:NAME)",
+        video::list().into_iter().map(rows).collect(),
+        "none; --camera scene draws the scene, --camera pattern a test pattern",
+    );
     forbidden(&access::CAMERAS);
     let sound = audio::list();
     let rows = |kind: DeviceKind| {

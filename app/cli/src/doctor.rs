@@ -47,9 +47,7 @@ fn facts() -> Facts {
         port: Socket::bind(station, Clock::start()).map(drop).map_err(|e| e.to_string()),
         haptic: haptic::list(),
         cameras: Nodes {
-            found: video::list()
-                .map(|list| list.into_iter().map(|c| (c.name, None)).collect())
-                .map_err(|e| e.to_string()),
+            found: video::list().into_iter().map(|c| (c.name, c.problem)).collect(),
             forbidden: access::CAMERAS.problem(),
         },
         sound: audio::list(),

@@ -117,7 +117,7 @@ pub struct MediaArgs {
     /// How the two devices are coupled: position-force, position-position or wave; the operator chooses
     #[arg(long, value_name = "COUPLING")]
     pub coupling: Option<Coupling>,
-    /// Pictures at the teleoperator: scene, device:N, file:PATH (Y4M) or pattern
+    /// Pictures at the teleoperator: scene, device:N, device:NAME, file:PATH (Y4M) or pattern
     #[arg(long, value_name = "SOURCE")]
     pub camera: Option<CameraSpec>,
     #[arg(help = "Sound at the teleoperator: device[:NAME], file:PATH (WAV) or silence", long, value_name = "SOURCE")]

@@ -5,16 +5,28 @@
 //! Needs qemu and the tools that make the image (`cargo xtask test` installs them); without them the test says that it
 //! was skipped, which `CI=true` makes a failure.
 
+#[path = "vm/account.rs"]
+mod account;
+#[path = "vm/doctor.rs"]
+mod doctor;
+#[path = "vm/families.rs"]
+mod families;
+#[path = "vm/faults.rs"]
+mod faults;
 #[path = "vm/forces.rs"]
 mod forces;
 #[path = "vm/machine.rs"]
 mod machine;
 #[path = "vm/pictures.rs"]
 mod pictures;
+#[path = "vm/steady.rs"]
+mod steady;
 #[path = "vm/table.rs"]
 mod table;
 #[path = "vm/unplug.rs"]
 mod unplug;
+#[path = "vm/vanish.rs"]
+mod vanish;
 
 use std::fs;
 use std::path::Path;
@@ -28,42 +40,64 @@ fn skip(reason: &str) {
     assert!(std::env::var("CI").is_err(), "with CI set, nothing may be skipped: {reason}");
 }
 
+/// The results of a session, its logs printed; `None`: skipped.
+fn results(session: &str) -> Option<machine::Results> {
+    let run = machine::missing().map_or_else(|| machine::run(session), Err);
+    let run = run.map_err(|reason| skip(&reason)).ok()?;
+    for entry in fs::read_dir(&run.folder).expect("the results") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        if name.ends_with(".log") || name.ends_with(".err") {
+            let text = account::read(&run.folder, &name);
+            let lines: Vec<&str> = text.lines().collect();
+            println!("{name}:\n  {}", lines[lines.len().saturating_sub(9)..].join("\n  "));
+        }
+    }
+    Some(run)
+}
+
+fn ended_well(results: &Path, names: &[&str]) {
+    for name in names {
+        for station in ["op", "top"] {
+            let code = account::read(results, &format!("{station}-{name}.code"));
+            assert_eq!(code.trim(), "0", "{station}-{name}");
+        }
+    }
+}
+
 #[test]
 fn a_session_on_the_devices_of_a_virtual_machine() {
-    if let Some(reason) = machine::missing() {
-        return skip(&reason);
-    }
-    let run = match machine::run() {
-        Ok(run) => run,
-        Err(reason) => return skip(&reason),
-    };
+    let Some(run) = results("main") else { return };
     let results = &run.folder;
-    let read = |name: &str| fs::read_to_string(results.join(name)).unwrap_or_else(|e| format!("{name}: {e}"));
-    let logs = [
-        "op.log",
-        "top.log",
-        "uhid.log",
-        "tone.log",
-        "ear.log",
-        "devices.err",
-        "op2.log",
-        "uhid2.log",
-        "uhid3.log",
-        "ctl.log",
-    ];
-    for name in logs {
-        let text = read(name);
-        let lines: Vec<&str> = text.lines().collect();
-        println!("{name}:\n  {}", lines[lines.len().saturating_sub(9)..].join("\n  "));
-    }
-    for name in ["devices.code", "op.code", "top.code", "op2.code", "top2.code"] {
-        assert_eq!(read(name).trim(), "0", "{name}");
-    }
-    devices(&read("devices.txt"));
+    ended_well(results, &["main", "unplug"]);
+    assert_eq!(account::read(results, "devices.code").trim(), "0");
+    devices(&account::read(results, "devices.txt"));
     forces::judge(results);
     pictures::judge(results);
     sound(results);
     unplug::judge(results);
+}
+
+#[test]
+fn every_family_of_haptic_devices_in_a_virtual_machine() {
+    let Some(run) = results("families") else { return };
+    let names = ["steady", "phantom-omni", "falcon", "polhem-v1", "spacemouse", "stuck", "slow", "late"];
+    ended_well(&run.folder, &names);
+    steady::judge(&run.folder);
+    families::judge(&run.folder);
+    faults::judge(&run.folder);
+}
+
+#[test]
+fn a_camera_and_a_sound_card_that_vanish_in_a_virtual_machine() {
+    let Some(run) = results("vanish") else { return };
+    ended_well(&run.folder, &["vanish"]);
+    vanish::judge(&run.folder);
+}
+
+#[test]
+fn doctor_in_a_virtual_machine() {
+    let Some(run) = results("doctor") else { return };
+    doctor::judge(&run.folder);
 }
 
 /// `telehaptic devices` lists all three, by the names that the options take.

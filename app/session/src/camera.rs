@@ -20,6 +20,8 @@ use crate::snapshot::ViewPicture;
 pub(crate) const PICTURES: usize = 4;
 /// The encoder skips while the multiplexer holds more frames than this.
 const MOST_WAITING: usize = 1;
+/// A camera that is lost is asked again after this.
+const FAULT_NAP: Duration = Duration::from_millis(100);
 /// Longest nap: the thread looks for its end this often.
 const NAP: Duration = Duration::from_millis(5);
 
@@ -36,8 +38,6 @@ pub(crate) struct CameraThread {
     pub shared: Arc<Shared>,
     pub clock: Clock,
     pub eye: Eye,
-    /// Opens the camera again after it was lost.
-    pub reopen: Box<dyn FnMut(Instant) -> Result<Eye, String> + Send>,
     pub encoder: Encoder,
     pub pictures: Producer<PicturePacket>,
     pub spare: Consumer<Vec<u8>>,
@@ -56,23 +56,14 @@ impl CameraThread {
     /// Runs until the station stops.
     pub fn run(mut self) {
         let mut picture = Picture::default();
-        let mut retry_at = Instant::ZERO;
         while !self.shared.stopping() {
             let now = self.clock.now();
-            let fresh = if self.state.fault.is_empty() {
-                self.look(now, &mut picture)
-            } else if now >= retry_at {
-                self.retry(now)
-            } else {
-                Ok(false)
-            };
-            match fresh {
+            match self.look(now, &mut picture) {
                 Ok(true) => self.on_picture(&picture),
                 Ok(false) => std::thread::sleep(self.nap(now)),
                 Err(fault) => {
-                    self.state.fault = fault;
-                    retry_at = now + crate::RETRY_EVERY;
-                    self.slot.write(self.state.clone());
+                    self.tell(fault);
+                    std::thread::sleep(FAULT_NAP);
                 }
             }
         }
@@ -96,14 +87,20 @@ impl CameraThread {
         }
     }
 
-    fn retry(&mut self, now: Instant) -> Result<bool, String> {
-        self.eye = (self.reopen)(now)?;
-        self.state.fault.clear();
-        self.slot.write(self.state.clone());
-        Ok(false)
+    /// Publishes a fault; an empty one ends it.
+    fn tell(&mut self, fault: String) {
+        if fault != self.state.fault {
+            self.state.fault = fault;
+            self.slot.write(self.state.clone());
+        }
     }
 
     fn on_picture(&mut self, picture: &Picture) {
+        if let (Eye::Camera(source), false) = (&self.eye, self.state.fault.is_empty()) {
+            // Back, maybe with another format.
+            self.state.device = source.describe();
+            self.state.fault.clear();
+        }
         self.shown += 1;
         let view = self.view.input_buffer_mut();
         view.number = self.shown;

@@ -63,7 +63,7 @@ pub struct StationConfig {
     pub force_limit: f32,
     /// Other limits and the stages of safety.
     pub safety: SafetyOptions,
-    /// TOP: source of pictures, `scene`, `device:N`, `file:PATH`, `pattern`. Default `scene`.
+    /// TOP: source of pictures, `scene`, `device:N`, `device:NAME`, `file:PATH`, `pattern`. Default `scene`.
     #[serde(deserialize_with = "text")]
     pub camera: CameraSpec,
     /// TOP: source of sound, `device[:NAME]`, `file:PATH`, `silence`. Default `silence`.

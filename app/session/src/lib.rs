@@ -45,6 +45,3 @@ pub use safety::{DeadManOption, SafetyOptions};
 pub use snapshot::*;
 pub use station::{Ended, Station};
 pub use ticket::Ticket;
-
-/// Time between attempts to open a camera, microphone or speaker that was lost.
-const RETRY_EVERY: std::time::Duration = std::time::Duration::from_secs(2);

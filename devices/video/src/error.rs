@@ -22,7 +22,7 @@ pub enum VideoError {
         why: String,
     },
     /// The name of a picture source is not understood.
-    #[error("unknown camera '{0}': use scene, device:N, file:PATH or pattern")]
+    #[error("unknown camera '{0}': use scene, device:N, device:NAME, file:PATH or pattern")]
     Spec(String),
     /// The scene is drawn by the station, not opened here.
     #[error("the scene is no camera of this machine: a teleoperator station draws it")]

@@ -1,7 +1,7 @@
 //! Pictures: cameras, files, test patterns, and H.264 in both directions.
 //!
 //! [`open_source`] gives whatever takes pictures as a [`PictureSource`]; [`Encoder`] keeps the stream within the
-//! multiplexer's room; [`Decoder`] survives anything. `camera` is the only file that names nokhwa.
+//! multiplexer's room; [`Decoder`] survives anything. `camera/v4l` is the only file that names nokhwa.
 
 mod camera;
 mod decoder;
@@ -12,7 +12,7 @@ mod picture;
 mod source;
 mod y4m;
 
-pub use camera::{FoundDevice, list};
+pub use camera::{CameraName, FoundDevice, list};
 pub use decoder::Decoder;
 pub use encoder::{Encoded, Encoder, EncoderConfig};
 pub use error::VideoError;

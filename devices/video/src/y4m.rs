@@ -121,8 +121,12 @@ impl PictureSource for Y4mFile {
             return Ok(false);
         }
         self.next = (self.next + self.period).max(now);
-        if !self.read_frame()? {
+        let read = self.read_frame();
+        if !matches!(read, Ok(true)) {
+            // From the beginning, after a damaged picture, too.
             self.rewind()?;
+        }
+        if !read? {
             self.read_frame()?;
         }
         self.stored.captured_at = now;

@@ -19,9 +19,9 @@ const TOLERANCE: f32 = 2e-4;
 
 /// Judges the traces of both stations and of the device in `results`.
 pub fn judge(results: &Path) {
-    let op = Table::read(&results.join("op/servo_op.csv"));
-    let top = Table::read(&results.join("top/servo_top.csv"));
-    let device = Table::read(&results.join("uhid.csv"));
+    let op = Table::read(&results.join("op-main/servo_op.csv"));
+    let top = Table::read(&results.join("top-main/servo_top.csv"));
+    let device = Table::read(&results.join("main.csv"));
     assert!(op.len() > 3_000, "{} ticks at the operator", op.len());
     positions_come_from_the_device(&op, &device);
     forces_are_those_that_were_sent(&op, &top);

@@ -3,19 +3,24 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What an image needs from Debian packages, and the package.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("cpio", "cpio"),
     ("/sbin/modprobe", "kmod"),
     ("setpriv", "util-linux"),
+    ("Xvfb", "xvfb"),
+    ("xkbcomp", "x11-xkb-utils"),
 ];
 /// Room for the results, bytes (the file has holes).
 const DISK: u64 = 512 << 20;
-/// Boot to power-off takes some two minutes on a quiet machine.
-const LIMIT_S: u32 = 450;
+/// Boot to power-off takes some five minutes on a quiet machine.
+const LIMIT: Duration = Duration::from_secs(900);
+/// Until its first word. Now and then an emulated machine hangs before.
+const FIRST_WORD: Duration = Duration::from_secs(120);
 /// The line that says that the results are complete.
 const DONE: &str = "vm: done";
 
@@ -37,49 +42,31 @@ pub struct Results {
     _lock: File,
 }
 
-/// Boots the image with our programs and gives what it left.
+/// Boots the image with our programs for the session of this name (`.ci/vm/sessions`) and gives what it left.
 ///
 /// # Errors
 /// A reason to skip, as text, if the kernel cannot be had.
-pub fn run() -> Result<Results, String> {
+pub fn run(session: &str) -> Result<Results, String> {
     let root = fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("the workspace");
     let scripts = root.join(".ci/vm");
     let folder = root.join("target/vm");
-    fs::create_dir_all(&folder).expect("target/vm");
+    let own = folder.join(session);
+    fs::create_dir_all(&own).expect("target/vm");
     // Two runs of the tests on one tree: one after the other.
-    let lock = File::create(folder.join("lock")).expect("a lock file");
-    lock.lock().expect("a lock");
-    let version = Command::new(scripts.join("kernel")).arg(&folder).stderr(Stdio::inherit()).output();
-    let version = version.expect("bash");
-    if !version.status.success() {
-        return Err("no kernel package for the virtual machine can be fetched".into());
-    }
-    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    let lock = locked(&own);
+    let image = own.join("image.cpio.gz");
+    let kernel = build(&scripts, &folder, &image)?;
 
-    let image = folder.join("image.cpio.gz");
-    let program = Path::new(env!("CARGO_BIN_EXE_telehaptic"));
-    let examples = program.parent().expect("a folder").join("examples");
-    let mut build = Command::new(scripts.join("image"));
-    build.arg(&folder).arg(&version).arg(&image).arg(program);
-    for name in ["uhid_device", "vm_tone"] {
-        let example = examples.join(name);
-        assert!(example.exists(), "{} is not built: cargo build --release --workspace --examples", example.display());
-        build.arg(example);
-    }
-    assert!(build.status().expect("bash").success(), "the image cannot be built");
-
-    let kernel = folder.join(format!("kernel/boot/vmlinuz-{version}"));
-    // One retry: now and then an emulated machine hangs before its kernel says a word.
     for attempt in ["first", "second"] {
-        let (disk, console) = (folder.join("disk.img"), folder.join("console.txt"));
+        let (disk, console) = (own.join("disk.img"), own.join("console.txt"));
         File::create(&disk).and_then(|f| f.set_len(DISK)).expect("a disk");
-        boot(&kernel, &image, &disk, &console);
-        let text = String::from_utf8_lossy(&fs::read(&console).unwrap_or_default()).into_owned();
+        boot(session, &kernel, &image, &disk, &console);
+        let text = said(&console);
         for line in text.lines().filter(|l| l.starts_with("vm: ")) {
             println!("{attempt} boot: {line}");
         }
         if text.contains(DONE) {
-            let results = folder.join("results");
+            let results = own.join("results");
             // There may be none of an earlier run.
             let _ = fs::remove_dir_all(&results);
             fs::create_dir_all(&results).expect("a folder");
@@ -90,23 +77,65 @@ pub fn run() -> Result<Results, String> {
             return Ok(Results { folder: results, _lock: lock });
         }
         println!("the {attempt} boot did not end; its console:\n{text}");
+        assert!(text.is_empty(), "the session '{session}' did not come to its end: see {}", console.display());
     }
-    panic!("the virtual machine did not come to its end in two boots: see target/vm/console.txt");
+    panic!("the virtual machine did not come up in two boots");
+}
+
+fn locked(folder: &Path) -> File {
+    let lock = File::create(folder.join("lock")).expect("a lock file");
+    lock.lock().expect("a lock");
+    lock
+}
+
+/// Fetches the kernel, whose path is given, and builds `image`: one at a time.
+fn build(scripts: &Path, folder: &Path, image: &Path) -> Result<PathBuf, String> {
+    let _lock = locked(folder);
+    let version = Command::new(scripts.join("kernel")).arg(folder).stderr(Stdio::inherit()).output();
+    let version = version.expect("bash");
+    if !version.status.success() {
+        return Err("no kernel package for the virtual machine can be fetched".into());
+    }
+    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    let program = Path::new(env!("CARGO_BIN_EXE_telehaptic"));
+    let examples = program.parent().expect("a folder").join("examples");
+    let mut build = Command::new(scripts.join("image"));
+    build.arg(folder).arg(&version).arg(image).arg(program);
+    for name in ["uhid_device", "vm_tone"] {
+        let example = examples.join(name);
+        assert!(example.exists(), "{} is not built: cargo build --release --workspace --examples", example.display());
+        build.arg(example);
+    }
+    assert!(build.status().expect("bash").success(), "the image cannot be built");
+    Ok(folder.join(format!("kernel/boot/vmlinuz-{version}")))
+}
+
+/// What the machine said so far.
+fn said(console: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(console).unwrap_or_default()).into_owned()
 }
 
 /// Hardware virtualisation is not to be had everywhere, and where it hangs it hangs for good: software emulation always.
 /// With counted instructions (one a nanosecond, idle time skipped) the machine's clock follows its own work, not ours: a
 /// busy host makes it slower to watch, and changes nothing inside. A plain processor without wide registers switches
 /// threads faster.
-fn boot(kernel: &Path, image: &Path, disk: &Path, console: &Path) {
+fn boot(session: &str, kernel: &Path, image: &Path, disk: &Path, console: &Path) {
     let mut qemu = Command::new("timeout");
-    qemu.arg(LIMIT_S.to_string()).arg("qemu-system-x86_64");
+    qemu.arg(LIMIT.as_secs().to_string()).arg("qemu-system-x86_64");
     qemu.args(["-M", "q35", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "Nehalem"]);
     qemu.args(["-m", "1024", "-smp", "1", "-display", "none", "-no-reboot", "-nodefaults"]);
     qemu.arg("-serial").arg(format!("file:{}", console.display()));
     qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(image);
     qemu.arg("-drive").arg(format!("file={},format=raw,if=virtio", disk.display()));
-    qemu.args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable"]);
+    let line = format!("console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable session={session}");
+    let mut qemu = qemu.arg("-append").arg(line).stdin(Stdio::null()).spawn().expect("timeout and qemu");
+    let begin = Instant::now();
     // Its exit code says nothing: what counts is the last line on the console.
-    qemu.stdin(Stdio::null()).status().expect("timeout and qemu");
+    while qemu.try_wait().expect("qemu").is_none() {
+        if begin.elapsed() > FIRST_WORD && said(console).is_empty() {
+            // `timeout` passes it on; it may also have ended in this moment.
+            let _ = Command::new("kill").arg(qemu.id().to_string()).status();
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
 }

@@ -1,22 +1,17 @@
 //! A haptic device that is pulled out in mid-session, comes back with spoilt and missing reports, and is pulled out again:
 //! by what the station said of itself at each turn, and by its trace.
 
-use std::fs;
 use std::path::Path;
 
 use session::Snapshot;
 
+use crate::account::{self, Device};
 use crate::table::Table;
 
 /// Judges the second session in `results`.
 pub fn judge(results: &Path) {
-    let status = |name: &str| -> Snapshot {
-        let path = results.join(format!("status-{name}.json"));
-        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    };
     let [before, unplugged, replugged, engaged, ended] =
-        ["before", "unplugged", "replugged", "engaged", "ended"].map(status);
+        ["before", "unplugged", "replugged", "engaged", "ended"].map(|name| account::status(results, name));
 
     assert!(before.haptic.fault.is_empty() && !before.haptic.waits_for_user, "{:?}", before.haptic);
     assert!(before.haptic.engagement > 0.5, "{:?}", before.haptic);
@@ -38,8 +33,8 @@ pub fn judge(results: &Path) {
     let h = &engaged.haptic;
     assert!(!h.waits_for_user && h.engagement > 0.9, "{h:?}");
 
-    trace(&Table::read(&results.join("op2/servo_op.csv")));
-    counts(&fs::read_to_string(results.join("uhid3.log")).expect("uhid3.log"), &engaged, &ended);
+    trace(&Table::read(&results.join("op-unplug/servo_op.csv")));
+    counts(&Device::read(results, "after"), &engaged, &ended);
 }
 
 /// In the very step in which the device cannot be read, force is zero; and it stays so while it must.
@@ -54,22 +49,15 @@ fn trace(op: &Table) {
 }
 
 /// Spoilt reports are counted and not used; missing ones by their numbers.
-fn counts(device: &str, engaged: &Snapshot, ended: &Snapshot) {
-    let line = device.lines().find(|l| l.starts_with("sent ")).expect("the device's account");
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let count = |name: &str| -> u64 {
-        let at = words.iter().position(|w| *w == name).unwrap_or_else(|| panic!("{name} in '{line}'"));
-        words[at + 1].parse().expect("a number")
-    };
-    let (sent, skipped, spoilt) = (count("sent"), count("skipped"), count("spoilt"));
+fn counts(device: &Device, engaged: &Snapshot, ended: &Snapshot) {
+    let Device { sent, skipped, spoilt } = *device;
     let health = ended.haptic.health;
-    println!("unplug: {line}; the station counts {health:?}");
+    println!("unplug: {device:?}; the station counts {health:?}");
     assert_eq!(health.losses, 2, "pulled out a second time");
     assert!(health.garbage >= engaged.haptic.health.garbage);
     // Short, long, of another number, in turn. The kernel cuts long ones to size and drops numbers that are not described.
     // The first few came before the station had opened the device.
-    let garbage = (spoilt / 3).saturating_sub(3)..=spoilt;
-    assert!(garbage.contains(&health.garbage), "{} garbage of {spoilt}", health.garbage);
+    assert!((spoilt / 3 - 3..=spoilt).contains(&health.garbage), "{} garbage of {spoilt}", health.garbage);
     // What was left out (a last one has no successor that would tell), and at most half a percent besides.
     let missing = skipped - 1..=skipped + sent / 200;
     assert!(missing.contains(&health.missing), "{} missing, {skipped} left out of {sent}", health.missing);

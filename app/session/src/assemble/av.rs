@@ -102,7 +102,7 @@ pub(super) fn picture(
         Role::Top => {
             let (spare_in, spare_out) = buffers(camera::PICTURES, config.max_key_bytes);
             let (producer, consumer) = RingBuffer::new(camera::PICTURES);
-            let (eye, reopen) = eye(config, now, pose).map_err(wrong("camera"))?;
+            let eye = eye(config, now, pose).map_err(wrong("camera"))?;
             let encoder = video::Encoder::new(video::EncoderConfig {
                 width: config.width,
                 height: config.height,
@@ -121,7 +121,6 @@ pub(super) fn picture(
                 shared: shared.clone(),
                 clock: *clock,
                 eye,
-                reopen,
                 encoder,
                 pictures: producer,
                 spare: spare_out,
@@ -158,25 +157,18 @@ pub(super) fn picture(
     }
 }
 
-type Reopen = Box<dyn FnMut(Instant) -> Result<Eye, String> + Send>;
-
-fn eye(config: &StationConfig, now: Instant, pose: Output<Pose>) -> Result<(Eye, Reopen), video::VideoError> {
+fn eye(config: &StationConfig, now: Instant, pose: Output<Pose>) -> Result<Eye, video::VideoError> {
     let (width, height, fps) = (config.width, config.height, config.fps);
     if config.camera == CameraSpec::Scene {
-        let eye = Eye::Scene {
+        return Ok(Eye::Scene {
             renderer: Box::new(Renderer::new(SceneConfig::default())),
             pose,
             image: Image::new(width, height),
             next: now,
             period: Duration::from_nanos(1_000_000_000 / u64::from(fps)),
-        };
-        return Ok((eye, Box::new(|_| Err("the scene cannot be opened twice".into()))));
+        });
     }
-    let spec = config.camera.clone();
-    let source = video::open_source(&spec, width, height, fps, now)?;
-    let reopen =
-        move |now| video::open_source(&spec, width, height, fps, now).map(Eye::Camera).map_err(|e| e.to_string());
-    Ok((Eye::Camera(source), Box::new(reopen)))
+    video::open_source(&config.camera, width, height, fps, now).map(Eye::Camera)
 }
 
 /// A ring full of spare buffers.
