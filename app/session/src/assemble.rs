@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 
-use haptic::{DeadMan, DeviceClock, Hand, HandConfig, HapticDevice, SimConfig, SimDevice};
+use haptic::{DeadMan, DeviceClock, DeviceInfo, Hand, HandConfig, HapticDevice, SimConfig, SimDevice};
 use media::{Instant, Role};
 use rtrb::{Consumer, Producer, RingBuffer};
 use scene::{Pose, Scene, SceneConfig};
@@ -74,6 +74,7 @@ pub(crate) fn assemble(config: &StationConfig) -> Result<Parts, SessionError> {
 
     let device = open_device(config, clock)?;
     let info = device.info().clone();
+    check_coupling(config, &info)?;
     let (pose_in, pose_out) = triple_buffer(&Pose::default());
     let control = config.safety.control(config.force_limit);
     let side = match config.role {
@@ -204,6 +205,19 @@ fn ticket(config: &StationConfig, socket: &Socket) -> Result<Option<Ticket>, Ses
     Ok(Some(Ticket { address: reachable(socket.local_addr()), token }))
 }
 
+/// A device that cannot show the damping of a coupling would buzz.
+fn check_coupling(config: &StationConfig, info: &DeviceInfo) -> Result<(), SessionError> {
+    let (coupling, least) = (config.coupling, config.coupling.least_damping());
+    if config.role == Role::Top || !info.shows_force || info.max_damping >= least {
+        return Ok(());
+    }
+    Err(SessionError::Config(format!(
+        "coupling {coupling} needs a device that renders {least:.1} N s/m of damping, {} renders {:.1}: use position-force \
+         or position-position",
+        info.name, info.max_damping
+    )))
+}
+
 fn open_device(config: &StationConfig, clock: Clock) -> Result<Box<dyn HapticDevice>, SessionError> {
     let simulated = |name: &str| {
         let mut sim = SimConfig::default();
@@ -258,5 +272,27 @@ fn control_service(
             Ok(None)
         }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use media::Coupling;
+
+    #[test]
+    fn a_device_that_cannot_damp_waves_is_refused_at_the_operator_alone() {
+        let config = |role, coupling| StationConfig { coupling, ..StationConfig::new(role) };
+        let weak = DeviceInfo { max_damping: 2.0, ..DeviceInfo::desktop("a weak arm") };
+        let error = check_coupling(&config(Role::Op, Coupling::Wave), &weak).unwrap_err();
+        assert!(error.is_usage());
+        let line = error.to_string();
+        assert!(line.contains("3.3 N s/m") && line.contains("a weak arm renders 2.0"), "{line}");
+        for fine in [config(Role::Op, Coupling::PositionPosition), config(Role::Top, Coupling::Wave)] {
+            check_coupling(&fine, &weak).unwrap();
+        }
+        check_coupling(&config(Role::Op, Coupling::Wave), &DeviceInfo::desktop("")).unwrap();
+        let cap = DeviceInfo { shows_force: false, max_damping: 0.0, ..weak };
+        check_coupling(&config(Role::Op, Coupling::Wave), &cap).unwrap();
     }
 }

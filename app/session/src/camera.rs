@@ -22,7 +22,7 @@ pub(crate) const PICTURES: usize = 4;
 const MOST_WAITING: usize = 1;
 /// A camera that is lost is asked again after this.
 const FAULT_NAP: Duration = Duration::from_millis(100);
-/// Longest nap: the thread looks for its end this often.
+/// Longest nap while there is no fault.
 const NAP: Duration = Duration::from_millis(5);
 
 /// Where pictures come from.
@@ -87,7 +87,7 @@ impl CameraThread {
         }
     }
 
-    /// Publishes a fault; an empty one ends it.
+    /// Publishes a fault; the next picture ends it.
     fn tell(&mut self, fault: String) {
         if fault != self.state.fault {
             self.state.fault = fault;
@@ -96,10 +96,11 @@ impl CameraThread {
     }
 
     fn on_picture(&mut self, picture: &Picture) {
-        if let (Eye::Camera(source), false) = (&self.eye, self.state.fault.is_empty()) {
+        if !std::mem::take(&mut self.state.fault).is_empty()
+            && let Eye::Camera(source) = &self.eye
+        {
             // Back, maybe with another format.
             self.state.device = source.describe();
-            self.state.fault.clear();
         }
         self.shown += 1;
         let view = self.view.input_buffer_mut();

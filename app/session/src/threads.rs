@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | servo | SCHED_FIFO where permitted | the next millisecond | at `stop`, within 1 ms; force zero |
 //! | net | SCHED_FIFO below the servo's, where permitted | socket, waker, timeout | at `stop`, woken |
-//! | video-encode (TOP) | ordinary | the next picture | at `stop`, within 5 ms |
+//! | video-encode (TOP) | ordinary | the next picture | at `stop`, within 100 ms |
 //! | video-decode (OP) | ordinary | frames, their time | at `stop`, within 500 ms |
 //! | audio | ordinary | 4 ms | at `stop` |
 //! | recorder (with a trace) | ordinary | 20 ms | when servo and net have ended and all is written |

@@ -175,7 +175,7 @@ impl fmt::Display for ForceOff {
             ForceOff::Stalled => "this machine stood still",
             ForceOff::DeadMan => "the dead-man button or key is not held",
             ForceOff::NotConnected => "the other station is not connected",
-            ForceOff::NoSample => "no haptic sample has come yet",
+            ForceOff::NoSample => "the other station gives no motion or force yet",
             ForceOff::PeerSilent => "haptic samples have stopped coming",
             ForceOff::Fading => "haptic samples are late: force fades",
             ForceOff::Engaging => "force is coming up",

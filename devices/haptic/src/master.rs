@@ -1,9 +1,9 @@
 //! One step of the operator's side: where the hand is goes out, the peer's force comes in and reaches the hand through
 //! the safety stage.
 
-use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Vector, Velocity, Wave};
+use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Position, Vector, Velocity, Wave};
 
-use crate::control::{ControlConfig, ControlStatus, Gate, Local, Newest, Reading, Received, valid_sample};
+use crate::control::{ControlConfig, ControlStatus, Gate, Local, Newest, Received, valid_sample};
 use crate::device::{DeviceError, DeviceInfo, DeviceState};
 use crate::safety::{DeadMan, ForceGuard, LoopGains, Permit};
 use crate::wave;
@@ -96,7 +96,11 @@ impl Master {
         let reading = self.local.step(now, state);
         // A sample of another coupling is none.
         if let Some(sample) = newest.filter(|n| n.value.kind() == self.config.coupling.sample(Channel::Backward)) {
-            self.peer.offer(now, sample.at, sample.value, valid_sample(&sample.value));
+            match sample.value {
+                // A slave that is not engaged, and so goes nowhere, says no position: nothing draws the hand there.
+                HapticSample::Position(position) if !position.0.is_finite() => self.peer.forget(),
+                value => self.peer.offer(now, sample.at, value, valid_sample(&value)),
+            }
         }
         if !gate.connected {
             self.peer.forget();
@@ -110,8 +114,21 @@ impl Master {
             position: self.local.last().unwrap_or_default().position,
             velocity: reading.state.map_or(Velocity::ZERO, |s| s.velocity),
         };
-        let (want, sample) = self.couple(&permit, &reading, motion, sample);
+        let velocity = if reading.damping { motion.velocity.0 } else { Vector::ZERO };
+        let back = match sample {
+            Some((HapticSample::SlaveWave(wave), age)) if !permit.off => wave::faded(wave, age),
+            _ => Wave::ZERO,
+        };
+        let want = self.couple(&permit, velocity, motion.position, sample.map(|(sample, _)| sample), back);
         let limited = self.guard.limit(&permit, Force(want), &reading);
+        let sample = match self.config.coupling {
+            Coupling::PositionForce | Coupling::PositionPosition => motion.into(),
+            Coupling::Wave if permit.off => HapticSample::MasterWave(Wave::ZERO, motion.position),
+            // With what was shown, not with what was wanted: the rest was not the hand's work.
+            Coupling::Wave => {
+                HapticSample::MasterWave(wave::from_hand(velocity, limited.force.0, back), motion.position)
+            }
+        };
 
         MasterOut {
             motion,
@@ -132,42 +149,31 @@ impl Master {
         }
     }
 
-    /// The coupling's force on the hand, N, and what the peer is told.
+    /// The coupling's force on the hand, N, that moves at `velocity`; `back` is the wave of the slave.
     fn couple(
         &mut self,
         permit: &Permit,
-        reading: &Reading,
-        motion: Motion,
-        sample: Option<(HapticSample, Duration)>,
-    ) -> (Vector, HapticSample) {
+        velocity: Vector,
+        here: Position,
+        sample: Option<HapticSample>,
+        back: Wave,
+    ) -> Vector {
         let share = self.config.force_scale * permit.gain;
-        let velocity = if reading.damping { motion.velocity.0 } else { Vector::ZERO };
         let damping = velocity * self.config.master_damping;
         if permit.off {
             self.offset = None;
         }
         match (self.config.coupling, sample) {
-            (Coupling::PositionForce | Coupling::PositionPosition, None) => (damping * -1.0, motion.into()),
-            (Coupling::Wave, sample) => {
-                let back = match sample {
-                    Some((HapticSample::SlaveWave(wave), age)) if !permit.off => wave::faded(wave, age),
-                    _ => Wave::ZERO,
-                };
-                let (want, there) = wave::master(velocity, back);
-                let there = if permit.off { Wave::ZERO } else { there };
-                (want, HapticSample::MasterWave(there, motion.position))
-            }
-            (Coupling::PositionPosition, Some((HapticSample::Position(slave), _))) if !permit.off => {
-                let apart = slave.0 - motion.position.0;
+            (Coupling::Wave, _) => wave::on_hand(velocity, back),
+            (Coupling::PositionPosition, Some(HapticSample::Position(slave))) if !permit.off => {
+                let apart = slave.0 - here.0;
                 // Where the two stand at engagement is where nothing pulls; the slave comes here meanwhile.
                 let offset = *self.offset.get_or_insert(apart) * (1.0 - permit.engagement);
-                ((apart - offset) * (self.config.stiffness * share) - damping, motion.into())
+                (apart - offset) * (self.config.stiffness * share) - damping
             }
-            (Coupling::PositionForce, Some((HapticSample::Force(force), _))) => {
-                (force.0 * share - damping, motion.into())
-            }
-            // Off, or of a kind that was not let in.
-            (_, Some(_)) => (damping * -1.0, motion.into()),
+            (Coupling::PositionForce, Some(HapticSample::Force(force))) => force.0 * share - damping,
+            // Off, nothing heard, or of a kind that was not let in.
+            (Coupling::PositionForce | Coupling::PositionPosition, _) => damping * -1.0,
         }
     }
 }

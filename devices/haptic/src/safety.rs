@@ -356,7 +356,7 @@ impl ForceGuard {
         let sanity = total as f32 > self.status.get(Stage::Sanity).value;
         self.status.set(Stage::Sanity, limits(sanity), total as f32);
         if self.schedule.is_some() {
-            self.status.set(Stage::Schedule, limits(permit.gain < 0.999), permit.gain);
+            self.status.set(Stage::Schedule, limits(permit.gain < 0.99), permit.gain);
         }
         self.status.set(Stage::Ramp, limits(!permit.off && permit.engagement < 1.0), permit.engagement);
         let watchdog = match permit.reason {

@@ -1,7 +1,7 @@
 //! One step of the teleoperator's side: the slave follows the master, and what that takes goes back as force.
 //!
 //! Engagement starts from the measured pose: the desired position is then where the slave stands, and the offset between
-//! the two devices fades over the engagement ramp. From then on the slave stands where the master stands, in the same
+//! the two devices fades over the engagement ramp (with waves, slower: see [`SlaveEnd::correct`]). From then on the slave stands where the master stands, in the same
 //! coordinates, so that the operator pushes where the picture shows it.
 
 use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Position, Vector, Velocity, Wave};
@@ -14,6 +14,8 @@ use crate::device::{DeviceError, DeviceInfo, DeviceState};
 use crate::safety::{DeadMan, ForceGuard, Permit};
 use crate::wave::{self, SlaveEnd, Spring};
 
+/// Told for the position of a slave that is not engaged.
+const NOWHERE: Position = Position::new(f32::NAN, f32::NAN, f32::NAN);
 /// A pause between steps moves the desired position no farther than this would.
 const MAX_STEP: Duration = Duration::from_millis(20);
 
@@ -25,7 +27,7 @@ pub struct Slave {
     guard: ForceGuard,
     local: Local,
     peer: Newest<HapticSample>,
-    /// From master to slave at engagement, m; `None` while not engaged.
+    /// From master to slave at engagement, m (with waves, which need none, zero); `None` while not engaged.
     offset: Option<Vector>,
     desired: Position,
     line: SlaveEnd,
@@ -125,6 +127,9 @@ impl Slave {
                 want = Force(coupling);
             }
             (Some(here), Some((HapticSample::MasterWave(wave, _), age))) if !permit.off => {
+                if self.offset.replace(Vector::ZERO).is_none() {
+                    self.desired = here.position;
+                }
                 there = wave::faded(wave, age);
                 want = Force(SlaveEnd::force(there, &self.spring(&reading, &here)));
             }
@@ -134,9 +139,8 @@ impl Slave {
         let feedback = self.feedback(&permit, limited.force, contact);
         let sample = match (self.config.coupling, reading.state, sample) {
             (Coupling::PositionForce, ..) => feedback.into(),
-            (Coupling::PositionPosition, ..) => {
-                HapticSample::Position(self.local.last().map_or(self.desired, |s| s.position))
-            }
+            (Coupling::PositionPosition, Some(here), _) if !permit.off => HapticSample::Position(here.position),
+            (Coupling::PositionPosition, ..) => HapticSample::Position(NOWHERE),
             (Coupling::Wave, Some(here), Some((HapticSample::MasterWave(_, master), _))) if !permit.off => {
                 HapticSample::SlaveWave(self.ride(there, limited.force, &reading, &here, master))
             }
@@ -177,12 +181,13 @@ impl Slave {
     fn ride(&mut self, there: Wave, force: Force, reading: &Reading, here: &DeviceState, master: Position) -> Wave {
         let spring = self.spring(reading, here);
         let dt = reading.dt.min(MAX_STEP).as_secs_f32();
-        let (commanded, back) = SlaveEnd::answer(there, force.0);
-        let (commanded, _) = shorten(commanded, self.config.max_speed);
-        let slip = commanded - here.velocity.0;
-        let correction = self.line.correct(master.0 - self.desired.0, force.0, &spring, slip, dt);
-        self.desired = Position(shorten(self.desired.0 + commanded * dt + correction, self.workspace_radius).0);
-        back
+        let (commanded, _) = shorten(SlaveEnd::commanded(there, force.0), self.config.max_speed);
+        let (moved, outside) = shorten(self.desired.0 + commanded * dt, self.workspace_radius);
+        let velocity = if outside && dt > 0.0 { (moved - self.desired.0) * (1.0 / dt) } else { commanded };
+        let slip = velocity - here.velocity.0;
+        let correction = self.line.correct(master.0 - moved, force.0, &spring, slip, dt);
+        self.desired = Position(shorten(moved + correction, self.workspace_radius).0);
+        SlaveEnd::answer(velocity, force.0)
     }
 
     /// Moves the desired position towards the master's and gives its velocity.

@@ -8,8 +8,7 @@ use media::{Duration, Vector, Wave};
 
 use crate::control::shorten;
 
-/// The impedance b of the line, N s/m: what the hand feels of it in free motion, and below 0.9 of what every device of
-/// this project renders. Both ends must have the same.
+/// The impedance b of the line, N s/m: what the hand feels of it in free motion. Both ends must have the same.
 pub(crate) const IMPEDANCE: f32 = 3.0;
 /// sqrt(2 b).
 const ROOT: f32 = 2.449_489_7;
@@ -39,9 +38,17 @@ pub(crate) fn faded(wave: Wave, age: Duration) -> Wave {
     Wave(wave.0 * left.min(1.0))
 }
 
-/// The master, moving at `velocity`, with the wave `back` from the slave: the force on the hand, N, and the wave to send.
-pub(crate) fn master(velocity: Vector, back: Wave) -> (Vector, Wave) {
-    (back.0 * ROOT - velocity * IMPEDANCE, Wave(velocity * ROOT - back.0))
+/// The force on the hand, N, that moves at `velocity` with the wave `back` from the slave.
+pub(crate) fn on_hand(velocity: Vector, back: Wave) -> Vector {
+    back.0 * ROOT - velocity * IMPEDANCE
+}
+
+/// The wave that leaves the master when `shown` (N) was shown to the hand. Where that is less than [`on_hand`] wants, the
+/// wave is cut to the energy that the hand really put in.
+pub(crate) fn from_hand(velocity: Vector, shown: Vector, back: Wave) -> Wave {
+    let wave = (velocity * IMPEDANCE - shown) * (1.0 / ROOT);
+    let power = back.0.dot(back.0) - 2.0 * shown.dot(velocity);
+    Wave(shorten(wave, power.max(0.0).sqrt()).0)
 }
 
 /// The slave's end of the line.
@@ -74,9 +81,15 @@ impl SlaveEnd {
         pull + (commanded - velocity) * damping
     }
 
-    /// With `force` shown on the slave: the velocity of the desired position, m/s, and the wave to send back.
-    pub(crate) fn answer(there: Wave, force: Vector) -> (Vector, Wave) {
-        ((there.0 * ROOT - force) * (1.0 / IMPEDANCE), Wave(there.0 - force * (2.0 / ROOT)))
+    /// The velocity of the desired position, m/s, with `force` (N) shown on the slave.
+    pub(crate) fn commanded(there: Wave, force: Vector) -> Vector {
+        (there.0 * ROOT - force) * (1.0 / IMPEDANCE)
+    }
+
+    /// The wave that goes back when the desired position moved at `velocity` against `force`. What a limit took from the
+    /// commanded velocity was not given to the slave, and goes back as well.
+    pub(crate) fn answer(velocity: Vector, force: Vector) -> Wave {
+        Wave((velocity * IMPEDANCE - force) * (1.0 / ROOT))
     }
 
     /// How far the desired position is moved beside the waves in `dt` seconds, m; `off` leads to where the master is, m. Waves carry velocity:
@@ -105,7 +118,8 @@ mod tests {
     fn power_is_the_difference_of_the_waves_at_both_ends() {
         assert!((ROOT * ROOT - 2.0 * IMPEDANCE).abs() < 1e-5);
         let back = Wave(along(0.7));
-        let (force, there) = master(along(0.2), back);
+        let force = on_hand(along(0.2), back);
+        let there = from_hand(along(0.2), force, back);
         // What the hand puts in: against the force on it.
         let put_in = -force.0[0] * 0.2;
         let carried = (there.0.dot(there.0) - back.0.dot(back.0)) / 2.0;
@@ -113,7 +127,8 @@ mod tests {
 
         let spring = Spring { stiffness: 200.0, damping: 3.0, stretch: along(0.004), velocity: along(0.05) };
         let force = SlaveEnd::force(there, &spring);
-        let (commanded, back) = SlaveEnd::answer(there, force);
+        let commanded = SlaveEnd::commanded(there, force);
+        let back = SlaveEnd::answer(commanded, force);
         let given = force.dot(commanded);
         let carried = (there.0.dot(there.0) - back.0.dot(back.0)) / 2.0;
         assert!((given - carried).abs() < 1e-6, "{given} W out, {carried} W carried");
@@ -125,11 +140,42 @@ mod tests {
     #[test]
     fn nothing_comes_back_from_a_matched_end() {
         // A damper of the line's own impedance: the hand feels that and no echo.
-        let (force, there) = master(along(0.1), Wave::ZERO);
+        let force = on_hand(along(0.1), Wave::ZERO);
+        let there = from_hand(along(0.1), force, Wave::ZERO);
         assert!((force.0[0] + 0.3).abs() < 1e-6);
         let spring = Spring { stiffness: 0.0, damping: 3.0, stretch: Vector::ZERO, velocity: Vector::ZERO };
-        let (_, back) = SlaveEnd::answer(there, SlaveEnd::force(there, &spring));
+        let force = SlaveEnd::force(there, &spring);
+        let back = SlaveEnd::answer(SlaveEnd::commanded(there, force), force);
         assert!(back.0.norm() < 1e-6, "{back:?}");
+    }
+
+    #[test]
+    fn the_master_sends_no_more_than_the_hand_put_in_whatever_is_shown_of_its_force() {
+        for share in [0.0, 0.2, 0.7, 1.0, 1.5] {
+            for step in -20..=20 {
+                let (velocity, back) = (Vector::new(0.02 * step as f32, 0.1, -0.05), Wave(Vector::new(0.5, -0.2, 0.1)));
+                let shown = on_hand(velocity, back) * share;
+                let there = from_hand(velocity, shown, back);
+                let put_in = -shown.dot(velocity);
+                let carried = (there.0.dot(there.0) - back.0.dot(back.0)) / 2.0;
+                assert!(
+                    carried <= put_in.max(-back.0.dot(back.0) / 2.0) + 1e-5,
+                    "{share}, {step}: {carried} of {put_in} W"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_slave_takes_no_less_than_the_line_brings_when_a_limit_cuts_its_velocity() {
+        let (there, force) = (Wave(along(-0.4)), along(3.3));
+        let commanded = SlaveEnd::commanded(there, force);
+        assert!(commanded.0[0] < -1.2);
+        let cut = along(-1.0);
+        let back = SlaveEnd::answer(cut, force);
+        let carried = (there.0.dot(there.0) - back.0.dot(back.0)) / 2.0;
+        // The anchor gives 3.3 W to the line, no more may leave it at the other end.
+        assert!(carried >= force.dot(cut) - 1e-5, "{carried} W, {} W", force.dot(cut));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Position};
+use media::{Channel, Coupling, Duration, Force, HapticSample, Instant, Motion, Position, SampleKind, Wave};
 use telehaptic_haptic::{
-    ControlConfig, DeviceError, ForceOff, Gate, Hand, HandConfig, HapticDevice, Master, Received, SimConfig, SimDevice,
-    Slave,
+    ControlConfig, DeadMan, DeviceError, DeviceInfo, DeviceState, ForceOff, Gate, Hand, HandConfig, HapticDevice,
+    Master, Received, SafetyConfig, SimConfig, SimDevice, Slave,
 };
 
 const TICK: Duration = Duration::from_millis(1);
@@ -95,22 +95,75 @@ fn at_a_wall_the_hand_feels_what_the_slave_feels() {
 
 #[test]
 fn a_sample_of_another_coupling_is_none() {
+    let kinds = || Coupling::ALL.into_iter().flat_map(|c| Channel::ALL.map(|channel| c.sample(channel)));
     for coupling in Coupling::ALL {
         let config = ControlConfig { coupling, ..ControlConfig::default() };
-        let mut device = SimDevice::new(SimConfig::default(), START);
-        let mut master = Master::new(config, device.info(), START);
-        let mut slave = Slave::new(config, device.info(), START);
-        for other in Coupling::ALL {
-            let now = START + TICK * (1 + u32::from(other.code()));
+        for kind in kinds() {
+            let mut device = SimDevice::new(SimConfig::default(), START);
+            let mut master = Master::new(config, device.info(), START);
+            let mut slave = Slave::new(config, device.info(), START);
+            let now = START + TICK;
             let state = device.read(now);
-            let backward = HapticSample::zero(other.sample(Channel::Backward));
-            let heard = master.step(now, &state, Some(Received { value: backward, at: now }), Gate::OPEN);
-            assert_eq!(heard.status.sample_age.is_some(), other.code() >= coupling.code(), "{coupling}, {other}");
-            let forward = HapticSample::zero(other.sample(Channel::Forward));
-            let heard = slave.step(now, &state, Some(Received { value: forward, at: now }), Force::ZERO, Gate::OPEN);
-            let same = |c: Coupling| c.sample(Channel::Forward) == coupling.sample(Channel::Forward);
-            let known = Coupling::ALL.into_iter().filter(|c| c.code() <= other.code()).any(same);
-            assert_eq!(heard.status.sample_age.is_some(), known, "{coupling}, {other}");
+            let newest = Some(Received { value: HapticSample::zero(kind), at: now });
+            let heard = master.step(now, &state, newest, Gate::OPEN).status.sample_age.is_some();
+            assert_eq!(heard, kind == coupling.sample(Channel::Backward), "master, {coupling}, {kind:?}");
+            let heard = slave.step(now, &state, newest, Force::ZERO, Gate::OPEN).status.sample_age.is_some();
+            assert_eq!(heard, kind == coupling.sample(Channel::Forward), "slave, {coupling}, {kind:?}");
+        }
+    }
+}
+
+/// A state at rest there.
+fn at(position: Position, now: Instant) -> DeviceState {
+    DeviceState { position, at: now, ..DeviceState::default() }
+}
+
+#[test]
+fn a_slave_that_answers_late_and_far_from_the_origin_is_not_pulled_at() {
+    // Moved by hand, as the master is, while it does not answer.
+    let place = |ms| if ms < 1_500 { Position::new(0.04, 0.03, -0.02) } else { Position::new(-0.03, 0.0, 0.04) };
+    for coupling in Coupling::ALL {
+        let config = ControlConfig { coupling, ..ControlConfig::default() };
+        let info = DeviceInfo::desktop("slave");
+        let mut slave = Slave::new(config, &info, START);
+        for ms in 1..3_000 {
+            let now = START + TICK * ms;
+            let there = place(ms);
+            let motion = Motion { position: there, ..Motion::default() };
+            let value = match coupling.sample(Channel::Forward) {
+                SampleKind::MasterWave => HapticSample::MasterWave(Wave::ZERO, there),
+                _ => motion.into(),
+            };
+            // Not calibrated first, later silent for a moment.
+            let state = match ms {
+                ..500 => Err(DeviceError::NotCalibrated),
+                1_500..1_900 => Err(DeviceError::Silent),
+                _ => Ok(at(there, now)),
+            };
+            let out = slave.step(now, &state, Some(Received { value, at: now }), Force::ZERO, Gate::OPEN);
+            assert!(out.force.0.norm() < 1e-3, "{coupling}, {ms} ms: {:?}", out.force);
+        }
+    }
+}
+
+#[test]
+fn while_the_slave_shows_no_force_the_hand_is_drawn_nowhere() {
+    let stopped = Gate { dead_man: Some(false), ..Gate::OPEN };
+    let safety = SafetyConfig { dead_man: DeadMan::Key, ..SafetyConfig::default() };
+    for coupling in Coupling::ALL {
+        let config = ControlConfig { coupling, ..ControlConfig::default() };
+        let info = DeviceInfo::desktop("either");
+        let mut master = Master::new(config, &info, START);
+        let mut slave = Slave::new(ControlConfig { safety, ..config }, &info, START);
+        let mut newest = None;
+        for ms in 1..3_000 {
+            let now = START + TICK * ms;
+            let hand = Ok(at(Position::new(0.05, 0.0, 0.0), now));
+            let out = master.step(now, &hand, newest, Gate::OPEN);
+            assert_eq!(out.force, Force::ZERO, "{coupling}, {ms} ms");
+            let forward = Some(Received { value: out.sample, at: now });
+            let answer = slave.step(now, &Ok(at(Position::ZERO, now)), forward, Force::ZERO, stopped);
+            newest = Some(Received { value: answer.sample, at: now });
         }
     }
 }

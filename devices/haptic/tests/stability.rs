@@ -15,7 +15,7 @@ const ROUND_TRIPS_MS: [usize; 9] = [0, 10, 20, 40, 60, 80, 100, 150, 200];
 const EARLY_MS: usize = 3_000;
 const END_MS: usize = 12_000;
 const WALL_N_PER_M: f32 = 1_000.0;
-/// What the device may have given to the hand at most, at any time, beyond what the hand had put in, mJ: a spring of
+/// What the device may have given to the hand at most, at any time, beyond what the hand had put in, mJ; a spring of
 /// 200 N/m at 1.4 N holds 4.9.
 const GIVEN_MJ: f32 = 1.0;
 

@@ -30,6 +30,15 @@ impl Coupling {
         }
     }
 
+    /// Damping that the master device has to render for it, N s/m.
+    pub const fn least_damping(self) -> f32 {
+        match self {
+            Coupling::PositionForce | Coupling::PositionPosition => 0.0,
+            // The line's impedance of 3 N s/m is shown as it is, and 0.9 of what a device renders may be used.
+            Coupling::Wave => 3.0 / 0.9,
+        }
+    }
+
     /// The number on the wire.
     pub const fn code(self) -> u8 {
         match self {

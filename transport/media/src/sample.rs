@@ -145,7 +145,7 @@ pub enum HapticSample {
     Motion(Motion),
     /// Backward: force that the operator should feel.
     Force(Force),
-    /// Backward: position of the slave.
+    /// Backward: position of the slave; not-a-number while it is not engaged.
     Position(Position),
     /// Forward: the wave that leaves the master, then its position.
     MasterWave(Wave, Position),

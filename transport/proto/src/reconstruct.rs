@@ -33,6 +33,10 @@ impl Reconstruction {
     /// What to show for tick `index`; `None` if it is before the newest sample known or too far behind it.
     pub fn at(&self, index: u64) -> Option<HapticSample> {
         let (last, sample) = self.last?;
+        // A wave is a packet of energy: shown twice it is given twice.
+        if index > last && matches!(sample, HapticSample::MasterWave(..) | HapticSample::SlaveWave(_)) {
+            return None;
+        }
         let ahead = index.checked_sub(last).filter(|n| *n <= self.horizon)?;
         match self.before {
             Some((before, earlier)) if self.first_order && before < last && last - before <= self.horizon => {
@@ -61,7 +65,7 @@ fn extrapolate(earlier: HapticSample, later: HapticSample, steps: f32) -> Haptic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use media::Force;
+    use media::{Force, SampleKind};
 
     fn force(x: f32) -> HapticSample {
         HapticSample::Force(Force::new(x, 0.0, 0.0))
@@ -77,6 +81,15 @@ mod tests {
             r.push(10, force(3.0));
             assert_eq!((r.at(9), r.at(10), r.at(14)), (None, Some(force(3.0)), Some(force(at_14))));
             assert_eq!((r.at(30).is_some(), r.at(31)), (true, None));
+        }
+    }
+
+    #[test]
+    fn waves_are_not_made_up() {
+        for wave in [SampleKind::MasterWave, SampleKind::SlaveWave].map(HapticSample::zero) {
+            let mut r = Reconstruction::new(false, 20);
+            r.push(8, wave);
+            assert_eq!((r.at(8), r.at(9)), (Some(wave), None));
         }
     }
 }

@@ -97,6 +97,11 @@ impl Sampler {
         if !self.scheme.skips() {
             return true;
         }
+        // These schemes are made for touch: they say nothing about positions of a slave, and a wave left out is energy lost.
+        if !matches!(self.kind, SampleKind::Motion | SampleKind::Force) {
+            self.shown.push(tick, sample);
+            return true;
+        }
         let since = self.shown.newest().map(|newest| tick - newest);
         // A pause without any sample would look like a peer that is gone.
         let overdue = since.is_none_or(|n| n >= self.config.max_gap_ms);
@@ -160,7 +165,6 @@ impl Sampler {
                 velocity > (fraction * a.velocity.0.norm()).max(self.config.floor_velocity)
                     || (b.position.0 - a.position.0).norm() > self.config.floor_position
             }
-            // Deadbands of touch say nothing about positions of a slave and waves: each is sent.
             _ => true,
         }
     }
@@ -184,6 +188,16 @@ mod tests {
         for scheme in Scheme::all().filter(|s| !s.skips()) {
             let mut s = Sampler::new(scheme, RivalConfig::default(), SampleKind::Force);
             assert_eq!(kept(&mut s, 0..50, |_| 1.0).len(), 50, "{scheme}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_touch_is_sent_whole_by_every_scheme() {
+        for scheme in Scheme::all() {
+            for kind in [SampleKind::Position, SampleKind::MasterWave, SampleKind::SlaveWave] {
+                let mut s = Sampler::new(scheme, RivalConfig::default(), kind);
+                assert!((0..200).all(|tick| s.keeps(tick, HapticSample::zero(kind), 500)), "{scheme}, {kind:?}");
+            }
         }
     }
 

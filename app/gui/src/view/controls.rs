@@ -106,7 +106,8 @@ pub(super) fn take(ui: &Ui, wanted: Key) -> bool {
                 taken |= alone && *pressed && !*repeat;
                 false
             }
-            Event::Text(text) => wanted != STOP_KEY || text != " ",
+            Event::Text(text) if wanted == STOP_KEY => text != " ",
+            Event::Text(text) => !text.eq_ignore_ascii_case(wanted.name()),
             _ => true,
         });
     });

@@ -136,6 +136,8 @@ struct AxisCheck {
     from: Option<[f32; 3]>,
     /// One for each stroke that was made: right, or what grew instead ("-y").
     results: Vec<Result<(), String>>,
+    /// Axis and sense of the last one.
+    last: Option<(usize, bool)>,
 }
 
 impl AxisCheck {
@@ -154,14 +156,14 @@ impl AxisCheck {
         if (0..3).any(|i| i != main && way[i].abs() > STRAIGHT * way[main].abs()) {
             return;
         }
-        let wanted = self.results.len();
-        // Back to where it came from is how a hand gets ready for the next stroke.
-        let back = wanted > 0 && main == wanted - 1 && self.results[wanted - 1].is_ok() && way[main] < 0.0;
-        if back {
+        let grows = way[main] > 0.0;
+        // Back to where it came from is how a hand gets ready for the next stroke, once.
+        if self.last.take() == Some((main, !grows)) {
             return;
         }
-        let right = main == wanted && way[main] > 0.0;
-        let found = format!("{}{}", if way[main] < 0.0 { "-" } else { "" }, STROKES[main].1);
+        self.last = Some((main, grows));
+        let right = main == self.results.len() && grows;
+        let found = format!("{}{}", if grows { "" } else { "-" }, STROKES[main].1);
         self.results.push(if right { Ok(()) } else { Err(found) });
     }
 }
@@ -266,6 +268,12 @@ mod tests {
         assert_eq!(walk(&[[25.0, 0.0, 0.0], [25.0, 25.0, 0.0], [25.0, 25.0, 25.0]]), [Ok(()), Ok(()), Ok(())]);
         let swapped = walk(&[[0.0, 25.0, 0.0], [0.0, 25.0, -25.0]]);
         assert_eq!(swapped, [Err("y".to_owned()), Err("-z".to_owned())]);
+        let err = |found: &str| Err(found.to_owned());
+        // x and y swapped, and x reversed, each with the way back in between.
+        let swapped = walk(&[[0.0, 25.0, 0.0], [0.0; 3], [25.0, 0.0, 0.0], [0.0; 3], [0.0, 0.0, 25.0]]);
+        assert_eq!(swapped, [err("y"), err("x"), Ok(())]);
+        let reversed = walk(&[[-25.0, 0.0, 0.0], [0.0; 3], [0.0, 25.0, 0.0], [0.0; 3], [0.0, 0.0, 25.0]]);
+        assert_eq!(reversed, [err("-x"), Ok(()), Ok(())]);
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub const TABLES: [Table; 9] = [
 /// Header of `servo_op.csv` and `servo_top.csv`: one line a tick. `incoming` is the peer's sample in use (OP: force,
 /// N, the velocity columns empty; TOP: position, m, and velocity, m/s) and `incoming_ns` when it was released to control;
 /// `force` is what the device was given, `sent` what the peer was told (OP: position and velocity are those of `position`
-/// and `velocity`; TOP: force). `gain` is the share that the gain schedule shows, `damping` and `passed` what passivity
+/// and `velocity`; TOP: force). With couplings other than position-force `incoming`, its velocity columns and `sent` are
+/// what [`media::HapticSample::vectors`] says, `sent` the first of them. `gain` is the share that the gain schedule shows, `damping` and `passed` what passivity
 /// added (N s/m) and left of the force along the motion, `limit` what the heat budget left (N). `held` is 1 while force must be zero.
 pub const SERVO_HEADER: &str = "tick,at_ns,position_x,position_y,position_z,velocity_x,velocity_y,velocity_z,\
     desired_x,desired_y,desired_z,contact_x,contact_y,contact_z,incoming_ns,incoming_x,incoming_y,incoming_z,\

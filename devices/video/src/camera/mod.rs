@@ -20,7 +20,7 @@ use crate::source::PictureSource;
 
 use format::Wish;
 pub use name::CameraName;
-use name::Node;
+use name::{Known, Node};
 
 /// How long a camera may take to open.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
@@ -224,7 +224,7 @@ struct Life {
     cameras: Box<dyn Cameras>,
     name: CameraName,
     /// The camera that was found first: another of the same number is not the same.
-    known: Option<Node>,
+    known: Option<Known>,
     wish: Wish,
     shared: Arc<Shared>,
 }
@@ -266,7 +266,10 @@ impl Life {
                     newest.described = format!("{} {}", node.name, stream.describe());
                     newest.alive_at = Some(std::time::Instant::now());
                     newest.fault = None;
-                    self.known = Some(node.clone());
+                    // Twins are those of the first time.
+                    let twins = self.known.take().map(|known| known.twins);
+                    let known = Known::new(node, &nodes);
+                    self.known = Some(Known { twins: twins.unwrap_or(known.twins), node: known.node });
                     return Ok(stream);
                 }
                 // A camera has nodes besides, for what is no picture.
@@ -293,7 +296,8 @@ impl Life {
                     scaled.scale_from(&part, width, height);
                     let mut newest = self.shared.newest();
                     std::mem::swap(&mut newest.picture, &mut scaled);
-                    newest.taken_at = now.checked_sub(frame.age.min(MOST_LATENCY));
+                    let age = if frame.age > MOST_LATENCY { Duration::ZERO } else { frame.age };
+                    newest.taken_at = now.checked_sub(age);
                     newest.alive_at = Some(now);
                     continue;
                 }

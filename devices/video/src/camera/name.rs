@@ -57,9 +57,24 @@ pub(super) fn chosen<'a>(nodes: &'a [Node], name: &CameraName) -> Result<Vec<&'a
     }
 }
 
+/// A camera in use, and the places at which others of its name were plugged in besides: a twin is not the same camera.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub node: Node,
+    pub twins: Vec<String>,
+}
+
+impl Known {
+    pub fn new(node: &Node, nodes: &[Node]) -> Known {
+        let twin = |n: &&Node| n.name == node.name && n.bus != node.bus;
+        Known { node: node.clone(), twins: nodes.iter().filter(twin).map(|n| n.bus.clone()).collect() }
+    }
+}
+
 /// The nodes of a camera that was away: of its name, first those at its old place.
-pub(super) fn returned<'a>(nodes: &'a [Node], known: &Node) -> Result<Vec<&'a Node>, String> {
-    let mut found: Vec<&Node> = nodes.iter().filter(|n| n.name == known.name).collect();
+pub(super) fn returned<'a>(nodes: &'a [Node], known: &Known) -> Result<Vec<&'a Node>, String> {
+    let Known { node: known, twins } = known;
+    let mut found: Vec<&Node> = nodes.iter().filter(|n| n.name == known.name && !twins.contains(&n.bus)).collect();
     found.sort_by_key(|n| (n.bus != known.bus, n.index));
     if found.is_empty() {
         return Err(format!("'{}' has gone: plug it in again, it is used as soon as it returns", known.name));
@@ -96,10 +111,15 @@ mod tests {
 
     #[test]
     fn a_camera_that_returns_is_known_by_name_and_place_not_by_number() {
-        let known = node(0, "Webcam", "1-4");
+        let known = Known { node: node(0, "Webcam", "1-4"), twins: Vec::new() };
         let nodes = [node(0, "Other", "1-4"), node(1, "Webcam", "1-2"), node(5, "Webcam", "1-4")];
         let found: Vec<usize> = returned(&nodes, &known).unwrap().iter().map(|n| n.index).collect();
         assert_eq!(found, [5, 1]);
         assert!(returned(&nodes[..1], &known).unwrap_err().contains("has gone"));
+        // Its twin that was there all the time is another camera.
+        let known = Known::new(&nodes[2], &nodes);
+        assert_eq!(known.twins, ["1-2"]);
+        assert!(returned(&nodes[..2], &known).unwrap_err().contains("has gone"));
+        assert_eq!(returned(&nodes, &known).unwrap(), [&nodes[2]]);
     }
 }

@@ -128,6 +128,12 @@ fn pictures_come_in_the_size_that_is_wanted_with_the_time_when_they_were_taken()
     let age = Instant::from_millis(60_000).saturating_since(picture.captured_at);
     assert!(age >= Duration::from_millis(200) && age < PATIENCE, "{age:?}");
     assert_eq!(camera.describe(), "Webcam stream of 0");
+    // A stamp of another clock says nothing.
+    machine.set(|s| s.age = Duration::from_secs(3_600));
+    wait(&mut camera, "a picture without a stamp", |answer, picture| {
+        let age = Instant::from_millis(60_000).saturating_since(picture.captured_at);
+        comes(answer) && age < Duration::from_millis(200)
+    });
 }
 
 #[test]
